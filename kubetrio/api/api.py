@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages.documents import Documents
 from kubetrio.api.request import Request
-from kubetrio.api.response import Response
+from kubetrio.api.response import Answer, Response
 from kubetrio.audit.auditor import Auditor
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.authorizations import Authorizations
@@ -45,6 +45,9 @@ from kubetrio.store.model import Store
 from kubetrio.watch.hub import Hub
 
 Object = dict[str, Any]
+Stage = Callable[[Request], Answer | Awaitable[Answer]]
+Named = tuple[tuple[str, Stage], ...]
+"""Stages by name and in order."""
 
 
 class AuditIds:

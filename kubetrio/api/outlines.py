@@ -9,10 +9,12 @@ for bodies, by turns of users, before the request is authorized.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from urllib.parse import unquote_plus
 
 from kubetrio.api import deadlines
+from kubetrio.api.api import Edge
+from kubetrio.api.audit import auditing
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.request import (
     MOST_PARAMETERS,
@@ -22,7 +24,8 @@ from kubetrio.api.request import (
     resolve,
     undecodable,
 )
-from kubetrio.api.response import Response, text_response
+from kubetrio.api.response import ANSWERS, Answer, Response, text_response, unfinished_path
+from kubetrio.machinery.status import ApiError
 
 SHORT_CHARS = 1024
 """Paths and queries up to this length are read at once, in 0.1 ms at the worst."""
@@ -92,3 +95,33 @@ def _read(request: Request) -> bool:
     request.info = resolve(request.method, request.raw_path, request.query)
     request.selectors.parse()
     return True
+
+
+async def read_whole(
+    edge: Edge,
+    request: Request,
+    after: Sequence[Callable[[Request], Answer | Awaitable[Answer]]],
+) -> Answer:
+    """Read a long request, which has a seat now; then walk the stages that waited for that.
+
+    Args:
+        edge: works over it beside the event loop.
+        request: it.
+        after: these stages.
+    """
+    try:
+        unreadable = await read(edge.off_loop, request)
+    except ApiError:
+        auditing.refused_early(edge, request)
+        raise
+    if unreadable is not None:
+        return unreadable
+    if request.info.unfinished:
+        return unfinished_path(request.raw_path, request.raw_query)
+    for stage in after:
+        answer = stage(request)
+        if answer is not None and not isinstance(answer, ANSWERS):
+            answer = await answer
+        if answer is not None:
+            return answer
+    return None

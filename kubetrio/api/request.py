@@ -44,6 +44,17 @@ CONNECTED = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Subresources that lead to a node: no objects of the API, and as long as their clients like."""
 _REMEMBERED_CHARS = 256
 _ANY = "-"  # no name of anything
+METRIC_VERBS = {
+    "create": "POST",
+    "get": "GET",
+    "list": "LIST",
+    "watch": "WATCH",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETECOLLECTION",
+}
+KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"})
 
 
 class RequestInfo(NamedTuple):

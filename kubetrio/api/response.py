@@ -112,6 +112,9 @@ class TunnelResponse:
 
 
 AnyResponse = Response | StreamResponse | TunnelResponse
+Answer = AnyResponse | None
+"""Of a stage: the answer, or none when the walk goes on."""
+ANSWERS = (Response, StreamResponse, TunnelResponse)
 
 
 def json_bytes(value: Any) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubetrio.api.request import Request, RequestInfo, resolve
 from kubetrio.machinery.fielderrors import quote
+from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.names_validation import path_segment
 from kubetrio.machinery.status import (
+    ApiError,
     bad_request,
     method_not_allowed,
     not_found,
@@ -177,3 +181,20 @@ def advise(request: Request, resource: Kind) -> None:
     """Warn of a resource that nobody should use any more."""
     if resource.deprecated:
         request.warn([resource.deprecated])
+
+
+STORED_SUBRESOURCES = frozenset(
+    {"", "status", "finalize", "approval", "ephemeralcontainers", "resize"}
+)
+"""Subresources that are a part of the stored object."""
+
+
+def not_implemented(resource: GroupResource, subresource: str) -> ApiError:
+    """501: the path is known and its behaviour is not there yet."""
+    what = f"{resource.resource}/{subresource}" if subresource else resource.resource
+    details: dict[str, Any] = {"kind": resource.resource}
+    if resource.group:
+        details["group"] = resource.group
+    return ApiError(
+        501, "NotImplemented", f"this verb is not implemented by kubetrio for {what}", details
+    )

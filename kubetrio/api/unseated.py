@@ -7,7 +7,7 @@ from functools import partial
 
 from kubetrio.api.api import Edge
 from kubetrio.api.request import ReadBody, Request
-from kubetrio.api.response import Response
+from kubetrio.api.response import AnyResponse, Response
 
 Return = Callable[[Request], Awaitable[Response | None]]
 """Takes a seat for a request again; an answer if there is none to be had."""
@@ -63,3 +63,11 @@ async def _read(
     finally:
         edge.in_flight.requests += 1
         room.leave()
+
+
+async def or_refused(decoding: Awaitable[AnyResponse | None]) -> AnyResponse | None:
+    """Decode a body; or the answer that there was no seat when it had come."""
+    try:
+        return await decoding
+    except NoSeat as none:
+        return none.answer

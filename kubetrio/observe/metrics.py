@@ -7,9 +7,9 @@ counters.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import NamedTuple, TypeVarTuple
 
 import trio
 
@@ -95,6 +95,8 @@ class _Series:
             made.add(self.served)
         return made
 
+
+Args = TypeVarTuple("Args")
 
 LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
@@ -249,6 +251,26 @@ class Metrics:
         if level is None:
             level = self._open[labels] = Level()
         return level
+
+    def counted(
+        self, key: RequestKey, run: Callable[[*Args], Awaitable[None]]
+    ) -> Callable[[*Args], Awaitable[None]]:
+        """Return a stream or tunnel that is among the open ones while it runs.
+
+        Args:
+            key: labels of its request.
+            run: the stream or tunnel.
+        """
+        level = self.open_streams(key)
+
+        async def counted(*args: *Args) -> None:
+            level.inc()
+            try:
+                await run(*args)
+            finally:
+                level.dec()
+
+        return counted
 
     def _open_families(self) -> Iterable[prometheus.Metric]:
         family = prometheus.GaugeMetricFamily(

@@ -21,6 +21,7 @@ from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.api.stages import stages_of
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.counting import Counting
 from kubetrio.audit.making import AuditError, make_auditor
@@ -152,7 +153,7 @@ def assemble(
     )
     security = _security(base, rbac, authorizers.chain, tokens, known, issuer)
     api = Api(storage=base.storage, security=security, writes=writes, edge=edge)
-    pipeline = Pipeline(api, faults)
+    pipeline = Pipeline(api, stages_of(api), faults)
     gather(
         config,
         pipeline,

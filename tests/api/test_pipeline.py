@@ -12,9 +12,10 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api import routing, stages
+from kubetrio.api import pipeline, routing
+from kubetrio.api.pipeline import metric_verb
 from kubetrio.api.request import Request, resolve
-from kubetrio.api.stages import STAGES, metric_verb
+from kubetrio.api.stages import STAGES
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Authentication, Config, Memory, Serving
 from kubetrio.http import shortage
@@ -419,7 +420,7 @@ async def test_a_crowd_of_writes_goes_in_step(
 ) -> None:
     """Several have come to their bodies before the first of these is decoded."""
     seen: list[str] = []
-    decode, passes = stages.decode_body, server.api.edge.flow.passes
+    decode, passes = pipeline.decode_body, server.api.edge.flow.passes
 
     async def decoding(*args: Any, **options: Any) -> None:
         seen.append("decode")
@@ -429,7 +430,7 @@ async def test_a_crowd_of_writes_goes_in_step(
         seen.append("pass")
         return passes(request)
 
-    monkeypatch.setattr(stages, "decode_body", decoding)
+    monkeypatch.setattr(pipeline, "decode_body", decoding)
     monkeypatch.setattr(server.api.edge.flow, "passes", passing)
     assert await create_beside_each_other(server, 12) == [201] * 12
     order = "".join(kind[0] for kind in seen)

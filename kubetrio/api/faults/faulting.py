@@ -16,12 +16,11 @@ from typing import Any
 import trio
 
 from kubetrio.api import verbs
-from kubetrio.api.api import Api
+from kubetrio.api.api import Api, Named, Stage
 from kubetrio.api.faults.faultywatch import FaultyWatch
 from kubetrio.api.flowcontrol import too_many_requests
 from kubetrio.api.request import Request
-from kubetrio.api.response import StreamResponse
-from kubetrio.api.stages import ANSWERS, Answer, Stage
+from kubetrio.api.response import ANSWERS, Answer, StreamResponse
 from kubetrio.faults.injector import Active, Injector
 from kubetrio.faults.rule import FAULTS, Subject
 from kubetrio.machinery import status
@@ -37,9 +36,7 @@ OTHERS = frozenset(FAULTS) - TOKENS
 OUT_OF_TIME = "request did not complete within the allotted timeout"
 
 
-def with_faults(
-    api: Api, faults: Injector, usual: tuple[tuple[str, Stage], ...]
-) -> tuple[tuple[str, Stage], ...]:
+def with_faults(api: Api, faults: Injector, usual: Named) -> Named:
     """Return the stages of a pipeline with those that inject faults among them.
 
     Args:
