@@ -145,9 +145,9 @@ def identify(edge: Edge, request: Request) -> None:
 
 
 def audit(edge: Edge, request: Request) -> Answer | Awaitable[Answer]:
-    """Give the request an identity, and tell the audit log, if there is one, that it came."""
+    """Give the request an identity, and tell the audit log that it came."""
     identify(edge, request)
-    if edge.auditor is None or request.outlined:
+    if request.outlined:
         return None  # an outlined request is told when it is read
     return auditing.received(edge, request)
 

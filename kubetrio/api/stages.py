@@ -18,6 +18,7 @@ from kubetrio.api.pipeline import (
     authorize,
     decode,
     flow_control,
+    identify,
     impersonate,
     parse,
 )
@@ -54,6 +55,10 @@ def _spare_memory(api: Api) -> Stage | None:
     return None if memory is None else partial(spare_memory, memory)
 
 
+def _audit(api: Api) -> Stage:
+    return partial(identify if api.edge.auditor is None else audit, api.edge)
+
+
 class Row(NamedTuple):
     """A stage.
 
@@ -69,7 +74,7 @@ class Row(NamedTuple):
 STAGES: tuple[Row, ...] = (
     Row("parse", lambda _: parse),
     Row("authenticate", lambda api: partial(authenticate, api.security)),
-    Row("audit", lambda api: partial(audit, api.edge)),
+    Row("audit", _audit),
     Row("impersonate", lambda api: partial(impersonate, api.security)),
     Row("spare_memory", _spare_memory),
     Row("flow_control", lambda api: partial(flow_control, api.edge, api.storage.registry)),
