@@ -113,11 +113,13 @@ async def measure(requests: int) -> dict[str, int]:
         await nursery.start(made.run)
         # The one seat there is.
         first = Asked("user-0", trio.current_time())
-        await made.admit(first, made.remember(("first",), describe(first)), ONE_SEAT, PATIENCE_S)
+        await made.admit(
+            first, made.entries.remember(("first",), describe(first)), ONE_SEAT, PATIENCE_S
+        )
 
         async def wait(asked: Asked) -> None:
             key = (asked.user,)
-            entry = made.entries.get(key) or made.remember(key, describe(asked))
+            entry = made.entries.get(key) or made.entries.remember(key, describe(asked))
             await made.admit(asked, entry, ONE_SEAT, PATIENCE_S)
             raise RuntimeError("a request did not wait")
 

@@ -18,10 +18,10 @@ from kubetrio.api.request import CONNECTED, Request, truthy
 from kubetrio.api.response import TEXT, AnyResponse, Channel, Response, StreamResponse
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
+from kubetrio.flow.entries import Entry
 from kubetrio.flow.estimate import Estimator, EstimatorConfig, ListQuery, Stored, tells_watchers
 from kubetrio.flow.gate import Gate
 from kubetrio.flow.objects import ObjectCounts
-from kubetrio.flow.passages import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.machinery.identity import MASTERS
 from kubetrio.observe.metrics import Collected
@@ -239,7 +239,7 @@ class PriorityAndFairness(_Holding):
         if entry is None:
             if info.verb in LONG_RUNNING_VERBS or info.subresource in CONNECTED:
                 return True
-            entry = self.gate.remember(key, digest(request), self._about(request))
+            entry = self.gate.entries.remember(key, digest(request), self._about(request))
         request.response_headers += entry.headers
         about = entry.about
         if isinstance(about, _About):

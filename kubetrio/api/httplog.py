@@ -15,7 +15,7 @@ import trio
 
 from kubetrio.api.request import CONNECTED, Request, truthy
 from kubetrio.api.response import AnyResponse, Response, TunnelResponse
-from kubetrio.flow.passages import Entry
+from kubetrio.flow.entries import Entry
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.ticket import Ticket
 from kubetrio.gotext.durations import duration_text

@@ -18,7 +18,7 @@ Source: KEP-1040; what is mandatory, the API's documentation of flowcontrol/v1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kubetrio.flow.allocate import (
     Demand,
@@ -38,7 +38,16 @@ from kubetrio.flow.config import (
     PriorityLevel,
 )
 from kubetrio.flow.occupancy import ReadWriteOccupancy
-from kubetrio.flow.queueset import Finished, QueueSet, Rejected, Started
+from kubetrio.flow.outcomes import (
+    Abandoned,
+    Finished,
+    Reconfigured,
+    Refused,
+    Rejected,
+    Round,
+    Started,
+)
+from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.report import (
     DispatcherStatistics,
     FlowStatistics,
@@ -60,58 +69,6 @@ def wait_limit(remaining_s: float) -> float:
         remaining_s: time to the request's deadline; where it has none, the request timeout.
     """
     return min(remaining_s / 4, LONGEST_WAIT_S)
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A request was refused.
-
-    Args:
-        reason: why.
-        retry_after_s: for the ``Retry-After`` header, in seconds.
-    """
-
-    reason: Reason
-    retry_after_s: int
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """A waiting request left.
-
-    Args:
-        started: requests that run now.
-        retry_after_s: for the ``Retry-After`` header of its refusal, in seconds.
-    """
-
-    started: Started
-    retry_after_s: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reconfigured:
-    """The configuration changed.
-
-    Args:
-        started: requests that run now.
-        dangling: names of the schemas whose level is not among the levels given.
-    """
-
-    started: Started
-    dangling: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What ``dispatch`` started.
-
-    Args:
-        started: requests that run now, in order.
-        more: whether more wait that may find seats when asked again.
-    """
-
-    started: Started
-    more: bool
 
 
 class _Level:

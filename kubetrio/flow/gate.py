@@ -35,18 +35,20 @@ What needs no decision passes without a ticket; see `flow.passages`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import takewhile
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import outcome
 import trio
 
 from kubetrio.flow.allocate import ADJUSTMENT_PERIOD_S
 from kubetrio.flow.classify import RequestDigest
-from kubetrio.flow.config import EXEMPT, FlowSchema, PriorityLevel
-from kubetrio.flow.dispatcher import Dispatcher, Refused
-from kubetrio.flow.observe import Snapshot, Tally
-from kubetrio.flow.passages import Asked, Entry, Passages
+from kubetrio.flow.config import FlowSchema, PriorityLevel
+from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.entries import Entries, Entry
+from kubetrio.flow.observe import Snapshot
+from kubetrio.flow.outcomes import Refused
+from kubetrio.flow.parking import SWEEP_S, Parked, ParkedRequests
+from kubetrio.flow.passages import Asked, Passages
 from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
 from kubetrio.flow.rounds import Company, Rounds
 from kubetrio.flow.seats import Width
@@ -64,19 +66,6 @@ LONE_TASKS = 100
 UNSEEN_TASKS = 50
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
-# How often parked requests are looked at; so many at a time, since each costs a system call.
-SWEEP_S = 0.5
-SWEPT = 256
-SWEEP_AGAIN_S = 0.02
-_REMEMBERED = 4096
-_REMEMBERED_CHARS = 512  # of what a client says: it may ask for anything
-
-
-class Parked(NamedTuple):
-    """A request that waits: its task, and itself (a tuple: made for each under load)."""
-
-    task: trio.lowlevel.Task
-    asked: Asked
 
 
 class Gate:
@@ -91,7 +80,7 @@ class Gate:
         crowd: tasks in a round that is not crowded.
 
     Attributes:
-        entries: what is remembered, see `remember`; forgotten when the configuration changes.
+        entries: what is remembered of requests.
         passages: of requests without tickets; where exempt ones begin without further ado.
     """
 
@@ -110,10 +99,9 @@ class Gate:
         self._describe = describe
         self._wall = wall
         self._window = window
-        self.entries: dict[tuple[object, ...], Entry] = {}
-        self._tallies: dict[tuple[str, str], Tally] = {}
+        self.entries = Entries(dispatcher)
         self.passages = Passages(dispatcher, describe)
-        self._parked: dict[Ticket, Parked] = {}  # oldest first
+        self._parked = ParkedRequests()
         self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
         self._refusing = 0  # rounds with somebody in line
         self._patience_s = patience_s
@@ -126,7 +114,6 @@ class Gate:
         self._running = False
         self._closing = False
         self._pacer: trio.lowlevel.Task | None = None  # while it sleeps
-        self._suspects: list[Ticket] = []  # parked, to be asked whether their clients are there
         self._timer = trio.CancelScope()
         self._due = 0.0  # when the timer looks around
 
@@ -134,38 +121,6 @@ class Gate:
         return f"<Gate {len(self._parked)} parked, {self._dispatcher!r}>"
 
     # ------------------------------------------------------------------ requests
-
-    def remember(
-        self, key: tuple[object, ...], digest: RequestDigest, about: object = None
-    ) -> Entry:
-        """Classify a request and remember the answer for its like.
-
-        Args:
-            key: equal for requests of equal user, groups, verb, resource and namespace, or path.
-            digest: one of them.
-            about: kept in the entry.
-        """
-        classified = self._dispatcher.classify(digest)
-        names = (classified.flow.schema, classified.level)
-        tally = self._tallies.get(names) or self._tallies.setdefault(names, Tally())
-        watches = digest.verb == "watch" and digest.is_resource
-        entry = Entry(
-            classified,
-            (
-                (b"X-Kubernetes-PF-FlowSchema-UID", classified.schema_uid.encode()),
-                (b"X-Kubernetes-PF-PriorityLevel-UID", classified.level_uid.encode()),
-            ),
-            tally,
-            digest.mutating,
-            tally.watched if watches else tally.executed,
-            classified.level == EXEMPT,
-            about,
-        )
-        if sum(len(text) for text in digest if isinstance(text, str)) <= _REMEMBERED_CHARS:
-            if len(self.entries) >= _REMEMBERED:
-                self.entries.clear()
-            self.entries[key] = entry
-        return entry
 
     def passes(self, asked: Asked, entry: Entry) -> bool:
         """Let a request of one seat run at once, if there is nothing to wait for.
@@ -430,12 +385,7 @@ class Gate:
             if lingering is not None:
                 due.append(lingering)
             now = trio.current_time()
-            for parked in self._parked.values():
-                again = now + (SWEEP_AGAIN_S if self._suspects else SWEEP_S)
-                due.append(max(now, min(again, parked.asked.started + self._patience_s)))
-                break
-            else:
-                due.append(now + self._patience_s)  # nobody's time is up before
+            due.append(self._parked.due(now, self._patience_s))
             self._due = min(due)
             with trio.CancelScope(deadline=self._due) as self._timer:
                 await trio.sleep_forever()
@@ -445,37 +395,15 @@ class Gate:
             if now >= adjust_at:
                 self._dispatcher.adjust(now)
                 adjust_at = now + ADJUSTMENT_PERIOD_S
-            self._sweep(now)
+            for ticket in self._parked.late(now, self._patience_s):
+                self._send_away(ticket, Reason.TIME_OUT)
+            for ticket in self._parked.left(now):
+                self._send_away(ticket, Reason.CANCELLED)
             self._kick()
 
     def _call_by(self, t: float) -> None:
         """Have the timer look around no later than this."""
         self._due = self._timer.deadline = t
-
-    def _sweep(self, now: float) -> None:
-        """Let go of parked requests whose time is up or whose clients have left."""
-        late = [
-            ticket
-            for ticket, parked in takewhile(
-                lambda item: now - item[1].asked.started >= self._patience_s, self._parked.items()
-            )
-        ]
-        for ticket in late:
-            self._send_away(ticket, Reason.TIME_OUT)
-        if not self._suspects:
-            self._suspects = list(self._parked)
-            self._suspects.reverse()  # the oldest first
-        for _ in range(min(SWEPT, len(self._suspects))):
-            ticket = self._suspects.pop()
-            suspect = self._parked.get(ticket)
-            if suspect is None:
-                continue
-            asked = suspect.asked
-            if now - asked.started < SWEEP_S:
-                self._suspects.clear()  # those behind it are younger
-                break
-            if asked.gone is not None and asked.gone():
-                self._send_away(ticket, Reason.CANCELLED)
 
     def _send_away(self, ticket: Ticket, reason: Reason) -> None:
         parked = self._parked.pop(ticket)
@@ -511,7 +439,7 @@ class Gate:
         """All numbers as of now."""
         now = trio.current_time()
         self.passages.settle(now)
-        return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self._tallies)
+        return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self.entries.tallies)
 
     def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
         """Queues by level."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
-from kubetrio.flow.classify import Classified, RequestDigest
-from kubetrio.flow.dispatcher import Dispatcher, Refused
-from kubetrio.flow.observe import Histogram, Tally
+from kubetrio.flow.classify import RequestDigest
+from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.entries import Entry
+from kubetrio.flow.outcomes import Refused
 from kubetrio.flow.seats import ONE_SEAT, seconds, ticks
 from kubetrio.flow.ticket import Ticket
 
@@ -35,41 +35,6 @@ class Asked(Protocol):
     started: float
     seat: Entry | Ticket | None
     gone: Callable[[], bool] | None
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """What all requests of equal user, verb and target have in common.
-
-    Args:
-        classified: their class.
-        headers: of their answers.
-        tally: where they are counted.
-        mutating: which kind they are counted as.
-        lasted: where the time that they take is counted.
-        exempt: whether they are of the exempt level.
-        about: what the owner keeps for them.
-        count: passages since numbers were last handed on.
-        busy: seconds that the light ones among them took.
-    """
-
-    classified: Classified
-    headers: tuple[tuple[bytes, bytes], ...]
-    tally: Tally
-    mutating: bool
-    lasted: Histogram
-    exempt: bool
-    about: object = None
-    count: int = 0
-    busy: float = 0.0
-
-    def observe(self, times: int, queue_length: int) -> None:
-        """Count requests that waited for nothing and took one seat."""
-        tally = self.tally
-        tally.waited.observe(0.0, times)
-        tally.seats.observe(1, times)
-        if queue_length:
-            tally.queued.observe(queue_length, times)
 
 
 class _Crossing:

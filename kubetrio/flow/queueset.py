@@ -85,54 +85,16 @@ request with ``take`` as often as the loop has room.  Order, limits and charges 
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 
-from kubetrio.flow.backlog import FLOW, Backlog
+from kubetrio.flow.accounts import SeatAccounts
 from kubetrio.flow.config import Queuing
-from kubetrio.flow.occupancy import DemandWindow, Occupancy
-from kubetrio.flow.report import (
-    FlowStatistics,
-    QueueSetStatistics,
-    QueueStatistics,
-    RequestStatistics,
-)
-from kubetrio.flow.seats import (
-    ONE_SEAT,
-    TICKS_PER_SECOND,
-    Width,
-    seconds,
-    ticks,
-)
+from kubetrio.flow.outcomes import Finished, Rejected, Started
+from kubetrio.flow.seats import ONE_SEAT, Width, seconds, ticks
 from kubetrio.flow.shuffle import Dealer
 from kubetrio.flow.ticket import Flow, Queue, Reason, SchemaCounts, Ticket, TicketState
 
-Started = tuple[Ticket, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """The request was refused at once."""
-
-    reason: Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """What follows from the end of a request.
-
-    Args:
-        started: requests that run now, in the order in which they should.
-        lingers_until: when the seats of the finished request fall free, in seconds; None if
-            they are free already.
-    """
-
-    started: Started
-    lingers_until: float | None
-
-
-class QueueSet:
+class QueueSet(SeatAccounts):
     """The queues and seats of one level.  Every verb takes the time and completes at once.
 
     Times are seconds of one monotonic clock; an earlier time than before counts as the latest.
@@ -159,22 +121,9 @@ class QueueSet:
         *,
         held: bool = False,
     ) -> None:
-        self.name = name
+        super().__init__(t, name, limit)
         self._held = held
-        self._exempt = limit is None
-        self._limit = limit or 0
-        self._queuing: Queuing | None = None
         self._dealer: Dealer | None = None
-        self._now = ticks(t)
-        self._r = self._dispatch_r = self._latest_s = 0
-        self._serial = 0
-        self._backlog = Backlog()
-        self._executing: dict[Ticket, None] = {}
-        self._lingering: list[tuple[int, int, Ticket]] = []  # heap by time of release
-        self._seats_in_use = 0
-        self._charged_seats = 0  # initial seats executing and final seats lingering, of queues
-        self._counts: dict[str, SchemaCounts] = {}
-        self._occupancy = Occupancy()
         self.reconfigure(t, queuing)
 
     def __repr__(self) -> str:
@@ -182,71 +131,6 @@ class QueueSet:
             f"<QueueSet {self.name} {self._seats_in_use}/{self._limit} seats, "
             f"{len(self._executing)} executing, {self._backlog.waiting} waiting>"
         )
-
-    @property
-    def limit(self) -> int:
-        """Current limit in seats; of an exempt level, what it is accounted with."""
-        return self._limit
-
-    @property
-    def drained(self) -> bool:
-        """Whether nothing waits, executes or lingers."""
-        return not (self._backlog.waiting or self._executing or self._lingering)
-
-    @property
-    def waiting(self) -> int:
-        """Requests in queues."""
-        return self._backlog.waiting
-
-    @property
-    def calm(self) -> bool:
-        """Whether a request of one seat may come and go now and leave nothing behind but numbers.
-
-        So it is where there are no queues to be fair to, and where nothing else is going on.
-        """
-        return self._exempt or (self._limit > 0 and self.drained)
-
-    def passed(self, t: float, schema: str, count: int, busy: float) -> None:
-        """Note requests of one seat that came and went, one after the other, while ``calm``.
-
-        The same as ``arrive`` and ``finish`` for each: between two verbs it does not matter when.
-
-        Args:
-            t: now.
-            schema: name of their FlowSchema.
-            count: how many.
-            busy: for how long one of them was executing, in seconds; not more than has passed
-                since the last verb.
-        """
-        spent = min(ticks(busy), max(ticks(t) - self._now, 0))
-        in_use, asked = self._seats_in_use, self._backlog.seats
-        if spent > 0:
-            state = (self._backlog.waiting, len(self._executing) + 1, in_use + 1, asked)
-            self._occupancy.spend(state, spent)
-            self._now += spent
-            if self._queuing is not None:
-                self._r += spent  # one seat at work, one queue active
-        counts = self._counts.get(schema) or self._counts.setdefault(schema, SchemaCounts())
-        counts.dispatched += count
-        self._serial += count
-        self._occupancy.peak = max(self._occupancy.peak, in_use + asked + 1)
-
-    def crossed(self, t: float, spent: Mapping[tuple[int, int], int], peak: int) -> None:
-        """Note requests of one seat that were under way in an exempt level until now.
-
-        Args:
-            t: now.
-            spent: ticks by numbers of requests, read-only and mutating; the time since the last
-                verb.
-            peak: the most requests at a time.
-        """
-        self._sync_ticks(ticks(t) - sum(spent.values()))
-        executing, in_use = len(self._executing), self._seats_in_use
-        for (reads, writes), elapsed in spent.items():
-            more = reads + writes
-            self._occupancy.spend((0, executing + more, in_use + more, 0), elapsed)
-            self._now += elapsed
-        self._occupancy.peak = max(self._occupancy.peak, in_use + peak)
 
     def resume(self, t: float, since: float, flow: Flow, about: object) -> Ticket:
         """Give a ticket to a request of one seat that has been under way in an exempt level.
@@ -384,10 +268,6 @@ class QueueSet:
         ticket.counts.rejected[reason] += 1
         return self._dispatch()
 
-    def next_event_time(self) -> float | None:
-        """When lingering seats next fall free, so when ``advance`` is due; None: never."""
-        return seconds(self._lingering[0][0]) if self._lingering else None
-
     def advance(self, t: float) -> Started:
         """Free the seats that have lingered long enough; return the requests that run now."""
         until = max(ticks(t), self._now)
@@ -429,83 +309,6 @@ class QueueSet:
             self._queuing = queuing
         self._set_denominators(None)
         return self._dispatch()
-
-    def take_demand(self, t: float) -> DemandWindow:
-        """Demand for seats since the last call of this."""
-        self._sync(t)
-        return self._occupancy.take_window(self._seats_in_use + self._backlog.seats)
-
-    def statistics(self, t: float) -> QueueSetStatistics:
-        """All numbers as of now."""
-        self._sync(t)
-        rejected = {
-            reason: sum(one.rejected[reason] for one in self._counts.values()) for reason in Reason
-        }
-        starts = self._backlog.starts(self._now) or [self._latest_s]
-        discounted = self._backlog.discounted_starts(self._now) or starts
-        waiting, executing, seats, demand = self._occupancy.snapshots()
-        return QueueSetStatistics(
-            limit=self._limit,
-            idle=not (self._backlog.waiting or self._executing),
-            waiting=self._backlog.waiting,
-            executing=len(self._executing),
-            lingering=len(self._lingering),
-            seats_in_use=self._seats_in_use,
-            seats_waiting=self._backlog.seats,
-            waiting_queues=len(self._backlog.waiting_in),
-            active_queues=self._backlog.active,
-            dispatched=sum(one.dispatched for one in self._counts.values()),
-            rejected=sum(rejected.values()),
-            timed_out=rejected[Reason.TIME_OUT],
-            cancelled=rejected[Reason.CANCELLED],
-            current_r=self._r,
-            dispatch_r=self._dispatch_r,
-            latest_s=self._latest_s,
-            next_s_bounds=(min(starts), max(starts)),
-            next_discounted_s_bounds=(min(discounted), max(discounted)),
-            schemas={name: one.row() for name, one in sorted(self._counts.items())},
-            waiting_ratio=waiting,
-            executing_ratio=executing,
-            seat_ratio=seats,
-            demand_ratio=demand,
-        )
-
-    def queues(self) -> tuple[QueueStatistics, ...]:
-        """One row for each queue, in order; empty where there are none."""
-        return self._backlog.rows(self._queuing.queues if self._queuing else 0, self._now)
-
-    def requests(self) -> tuple[RequestStatistics, ...]:
-        """One row for each request waiting or executing, by queue, those waiting first."""
-        rows = self._backlog.requests()
-        rows.extend(ticket.row(-1) for ticket in self._executing)
-        return tuple(sorted(rows, key=lambda row: (row.queue, row.position < 0, row.position)))
-
-    def flows(self) -> FlowStatistics:
-        """Requests by flow; it does not take long where many wait."""
-        oldest = self._backlog.oldest()
-        return FlowStatistics(
-            waiting=self._backlog.flows(),
-            executing=Counter(map(FLOW, self._executing)),
-            oldest=None if oldest is None else seconds(oldest),
-        )
-
-    def _sync(self, t: float) -> None:
-        """Account for the time since the last event; must precede any change of state."""
-        now = round(t * TICKS_PER_SECOND)  # `ticks`, and no call: every verb comes here
-        if now > self._now:
-            self._sync_ticks(now)
-
-    def _sync_ticks(self, now: int) -> None:
-        elapsed = now - self._now
-        if elapsed <= 0:
-            return
-        self._now = now
-        self._occupancy.spend(
-            (self._backlog.waiting, len(self._executing), self._seats_in_use, self._backlog.seats),
-            elapsed,
-        )
-        if self._backlog.active:
-            self._r += self._charged_seats * elapsed // self._backlog.active
 
     def _ticket(self, flow: Flow, width: Width, about: object, counts: SchemaCounts) -> Ticket:
         ticket = Ticket(self.name, flow, width, about, counts)

@@ -15,7 +15,7 @@ import trio.testing
 from test_gate import Asked, World, running
 
 from kubetrio.flow.config import Queuing
-from kubetrio.flow.gate import SWEPT
+from kubetrio.flow.parking import SWEPT
 from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.seats import ONE_SEAT
 from kubetrio.flow.ticket import Flow, Ticket
@@ -160,7 +160,7 @@ async def test_a_look_around_is_bounded(autojump_clock: trio.testing.MockClock) 
             nursery.start_soon(world.enter, one, 1e8)
         await trio.testing.wait_all_tasks_blocked()
         for number in range(1, 4):
-            world.gate._sweep(trio.current_time() + 10)
+            assert world.gate._parked.left(trio.current_time() + 10) == []
             assert asked == min(number * SWEPT, count)
         await trio.sleep(2)
         assert count <= asked <= 4 * count  # the timer gets round to all of them

@@ -20,7 +20,8 @@ from kubetrio.flow.config import (
     Subject,
     digest,
 )
-from kubetrio.flow.dispatcher import Dispatcher, Refused, wait_limit
+from kubetrio.flow.dispatcher import Dispatcher, wait_limit
+from kubetrio.flow.outcomes import Refused
 from kubetrio.flow.report import LevelStatistics
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.ticket import Reason, Ticket, TicketState

@@ -20,9 +20,10 @@ from kubetrio.flow.config import (
     ResourceRule,
     Subject,
 )
-from kubetrio.flow.dispatcher import Dispatcher, Refused
+from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
 from kubetrio.flow.observe import Histogram, Snapshot, Tally
+from kubetrio.flow.outcomes import Refused
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket
 from kubetrio.observe.series import go_float

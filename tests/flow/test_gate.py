@@ -22,9 +22,10 @@ from kubetrio.flow.config import (
     ResourceRule,
     Subject,
 )
-from kubetrio.flow.dispatcher import Dispatcher, Refused
+from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.entries import Entry
 from kubetrio.flow.gate import LONE_TASKS, WINDOW_SEATS, Gate
-from kubetrio.flow.passages import Entry
+from kubetrio.flow.outcomes import Refused
 from kubetrio.flow.rounds import COMPANY_S
 from kubetrio.flow.seats import ONE_SEAT
 from kubetrio.flow.ticket import Flow, Reason, Ticket
@@ -75,7 +76,7 @@ class World:
     async def enter(self, asked: Asked, patience: float = 15.0) -> Refused | None:
         asked.started = trio.current_time()
         key = (asked.user, asked.groups)
-        entry = self.gate.entries.get(key) or self.gate.remember(key, describe(asked))
+        entry = self.gate.entries.get(key) or self.gate.entries.remember(key, describe(asked))
         if self.gate.passes(asked, entry):
             return None
         return await self.gate.admit(asked, entry, ONE_SEAT, patience)

@@ -16,8 +16,9 @@ from kubetrio.flow.config import (
     ResourceRule,
     Subject,
 )
-from kubetrio.flow.dispatcher import Dispatcher, Refused
-from kubetrio.flow.queueset import QueueSet, Rejected
+from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.outcomes import Refused, Rejected
+from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.seats import Width
 from kubetrio.flow.shuffle import flow_hash
 from kubetrio.flow.ticket import Flow, Reason, Ticket

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.config import EXEMPT, PolicyRule, ResourceRule, Subject
 from kubetrio.flow.dispatcher import Dispatcher
+from kubetrio.flow.entries import Entry
 from kubetrio.flow.observe import Tally
-from kubetrio.flow.passages import Entry, Passages
+from kubetrio.flow.passages import Passages
 from kubetrio.flow.report import DispatcherStatistics
 from kubetrio.flow.ticket import Ticket
 

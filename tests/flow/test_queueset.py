@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.flow.config import Queuing
-from kubetrio.flow.queueset import Finished, QueueSet, Rejected
+from kubetrio.flow.outcomes import Finished, Rejected
+from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.shuffle import flow_hash
 from kubetrio.flow.ticket import Flow, Reason, Ticket, TicketState

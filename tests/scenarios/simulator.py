@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from kubetrio.flow.queueset import Finished, QueueSet
+from kubetrio.flow.outcomes import Finished
+from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.ticket import Flow, Reason, Ticket, TicketState
 
