@@ -96,7 +96,6 @@ async def test_an_admission_plugin(
     """It is off until a flag names it, and then it refuses."""
     [row] = eval(f"[{adding.follow('An admission plugin').strip()}]", vars(plugins))
     monkeypatch.setattr(plugins, "PLUGINS", (row, *plugins.PLUGINS))
-    monkeypatch.setitem(plugins.ROWS, row.name, row)
     long = config_map("a-name-that-is-quite-long")
     async with open_api() as server, server.connect() as client:
         assert (await client.request("POST", CONFIGMAPS, json=long)).status == 201
