@@ -20,9 +20,10 @@ from kubetrio.kinds.common.defaulting import (
     Rules,
     Within,
 )
-from kubetrio.kinds.core.amounts import round_up
+from kubetrio.machinery.quantity import Quantity, parse
 from kubetrio.schema.structural_shapes import ShapeKind, Struct, struct
 
+_MILLI = -3
 _Items = tuple[tuple[str, Any], ...]
 _Children = Mapping[str, Change]
 
@@ -186,3 +187,20 @@ def _reorder(obj: Json, order: tuple[str, ...]) -> None:
             members[name] = obj[name]
     obj.clear()
     obj.update(members)
+
+
+def round_up(amounts: Json) -> None:
+    """Round every quantity of a map away from zero to thousandths, in place.
+
+    Only texts with a suffix below milli, or an exponent, can need it.
+    """
+    for name, text in amounts.items():
+        if text[-1] in "nu" or "e-" in text:
+            amounts[name] = _rounded(text)
+
+
+def _rounded(text: str) -> str:
+    quantity = parse(text)
+    if quantity.exponent >= _MILLI:
+        return text
+    return str(Quantity(quantity.milli_value(), _MILLI, quantity.format))

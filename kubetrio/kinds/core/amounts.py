@@ -1,4 +1,4 @@
-"""Quantities of resources: rounding, and the sums that pod-level defaults and QoS need."""
+"""Sums of quantities of resources, which pod-level defaults and QoS need."""
 
 from __future__ import annotations
 
@@ -8,25 +8,6 @@ from typing import Any
 from kubetrio.machinery.quantity import Quantity, parse
 
 Json = dict[str, Any]
-
-_MILLI = -3
-
-
-def round_up(amounts: Json) -> None:
-    """Round every quantity of a map away from zero to thousandths, in place.
-
-    Only texts with a suffix below milli, or an exponent, can need it.
-    """
-    for name, text in amounts.items():
-        if text[-1] in "nu" or "e-" in text:
-            amounts[name] = _rounded(text)
-
-
-def _rounded(text: str) -> str:
-    quantity = parse(text)
-    if quantity.exponent >= _MILLI:
-        return text
-    return str(Quantity(quantity.milli_value(), _MILLI, quantity.format))
 
 
 def _requested(containers: Iterable[Json], kind: str) -> Iterable[tuple[bool, Mapping[str, str]]]:

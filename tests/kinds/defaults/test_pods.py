@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.kinds.core.amounts import pod_total, qos_class, round_up
+from kubetrio.kinds.common.defaulters import round_up
+from kubetrio.kinds.core.amounts import pod_total, qos_class
 from kubetrio.machinery.quantity import parse
 from kubetrio.schema.structural import Report, compile_type
 
