@@ -254,6 +254,8 @@ async def update(
     chosen = options.write_options(request, "UpdateOptions")
     sent = Sent(request.empties) if request.empties else None
     chosen = _changing(security, edge, request, chosen, sent)
+    if resource.builtin and not request.heavy:
+        chosen = chosen._replace(light=True)
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first

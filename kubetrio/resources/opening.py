@@ -13,6 +13,7 @@ from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.storing import in_hub
 from kubetrio.resources.write import Write
+from kubetrio.resources.writes import run_inline
 
 Object = dict[str, Any]
 
@@ -124,6 +125,7 @@ async def read(write: Write) -> bool:
         return False
     write.current = current
     if len(current.value) > objects.LARGE_BYTES:
+        write.inline = options.work is run_inline
         await options.weigh(current.value)
         stored = await options.work(objects.read, kind, current.value)
     else:

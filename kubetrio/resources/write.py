@@ -153,7 +153,7 @@ class Write:
         self.options = options
         self.obj = obj
         self.kind = target.resource
-        self.inline = options.work is run_inline
+        self.inline = options.light or options.work is run_inline
         self.sent: Object | None = None
         self.old: Object | None = None
         self.asked: Object | None = None

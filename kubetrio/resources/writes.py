@@ -88,6 +88,7 @@ class WriteOptions(NamedTuple):
         client: whose rights count for what the write does beside its verb; None for the server's
             own writers, which are not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
+        light: whether `work` need not be asked, unless the object that is there is large.
         weigh: told of the object that is there already; waits until there is room for the work.
         options: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
@@ -105,6 +106,7 @@ class WriteOptions(NamedTuple):
     own: bool = False
     client: Client | None = None
     work: Work = run_inline
+    light: bool = False
     weigh: Callable[[bytes], Awaitable[None]] = ignore_size
     options: Mapping[str, Any] = NOTHING_SAID
     of_collection: bool = False

@@ -254,8 +254,8 @@ async def test_small_bodies_of_writes_stay_here() -> None:
     assert thread.called == []
 
 
-async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
-    """What is stored counts as what is sent does."""
+async def test_small_changes_of_large_objects_are_worked_over_there() -> None:
+    """What is stored counts as what is sent does; small for small stays here."""
     thread = Thread()
     env = dataclasses.replace(seeded(0), bodies=thread)
     async with open_api(env=env) as server, server.connect() as client:
@@ -267,12 +267,16 @@ async def test_small_patches_of_large_objects_are_worked_over_there() -> None:
         path = f"{CONFIGMAPS}/n"
         answer = await client.request("PATCH", path, body=patch, headers=headers)
         assert answer.status == 200
-    assert {
-        "make",
-        "prepare_changed",
-        "validate_changed",
-        "_stamp_changed",
-    } <= set(thread.called)
+        steps = {"make", "prepare_changed", "validate_changed", "_stamp_changed"}
+        assert steps <= set(thread.called)
+        thread.called.clear()
+        answer = await client.request("PUT", path, json={"metadata": {"name": "n"}})
+        assert answer.status == 200
+        assert steps <= set(thread.called)
+        thread.called.clear()
+        answer = await client.request("PUT", path, json={"metadata": {"name": "n"}, "data": {}})
+        assert answer.status == 200
+    assert thread.called == []
 
 
 @pytest.mark.parametrize(
