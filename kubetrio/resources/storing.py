@@ -104,6 +104,8 @@ def _complete(write: Write) -> Object:
         stored.type.drop_unknown(obj)
     if (finish := stored.rules.finish) is not None:
         finish(obj)
+    if not kind.builtin and kind.hub is stored:
+        stored.rules.default(obj)  # of a status that preparation took out
     stored.type.store(obj)
     return obj
 
