@@ -36,7 +36,7 @@ def run(call: Call) -> int:
     """Print versions."""
     import apsw
 
-    from kubetrio.api.pages.documents import KUBERNETES_VERSION
+    from kubetrio.release import KUBERNETES_VERSION
 
     versions = {
         "kubetrio": __version__,

@@ -6,6 +6,7 @@ Most have a reason that is not here, and are ignored.
 from __future__ import annotations
 
 from kubetrio.flags.absence import Absent, Ignored, Refused
+from kubetrio.release import MINOR_VERSION
 
 NO_ETCD = "there is no etcd: objects are in --data-dir"
 ETCD: tuple[Absent, ...] = (
@@ -67,8 +68,8 @@ SERVERS: tuple[Absent, ...] = (
     Ignored("permit-address-sharing", "it is always on where the system has it", switch=True),
 )
 
-ONE_VERSION = "the server is as kube-apiserver 1.36"
-OWN_VERSION = ("", "1.36", "kube=1.36")
+ONE_VERSION = f"the server is as kube-apiserver {MINOR_VERSION}"
+OWN_VERSION = ("", MINOR_VERSION, f"kube={MINOR_VERSION}")
 APIS = (
     Refused("emulated-version", ONE_VERSION, fine=OWN_VERSION),
     Ignored("emulation-forward-compatible", ONE_VERSION, switch=True),

@@ -31,6 +31,7 @@ from kubetrio.api.response import (
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.observe.logs import Log
+from kubetrio.release import EARLIER_MINOR, KUBERNETES_VERSION, MAJOR, MINOR, MINOR_VERSION
 from kubetrio.schema import discovery, openapi
 from kubetrio.schema.registry import LiveRegistry, Registry
 from kubetrio.schema.steps import Steps, release
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = Log("kubetrio.api")
 
-KUBERNETES_VERSION = "1.36.2"
 GIT_VERSION = f"v{KUBERNETES_VERSION}+kubetrio{__version__}"
-DOCUMENT_VERSION = KUBERNETES_VERSION.rpartition(".")[0]
+DOCUMENT_VERSION = MINOR_VERSION
 """What OpenAPI documents call themselves: the version that is emulated, which has no patch."""
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
@@ -62,12 +62,12 @@ def version_info() -> dict[str, str]:
     """The ``/version`` document."""
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {
-        "major": "1",
-        "minor": "36",
-        "emulationMajor": "1",
-        "emulationMinor": "36",
-        "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
+        "major": str(MAJOR),
+        "minor": str(MINOR),
+        "emulationMajor": str(MAJOR),
+        "emulationMinor": str(MINOR),
+        "minCompatibilityMajor": str(MAJOR),
+        "minCompatibilityMinor": str(EARLIER_MINOR),
         "gitVersion": GIT_VERSION,
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from kubetrio.api.pages.documents import KUBERNETES_VERSION, version_info
+from kubetrio.api.pages.documents import version_info
 from kubetrio.observe import prometheus
 from kubetrio.observe.series import counter, gauges
+from kubetrio.release import KUBERNETES_VERSION
 
 UNLIMITED = float(2**64 - 1)
 _BUILD = {

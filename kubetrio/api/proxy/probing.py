@@ -15,10 +15,11 @@ from kubetrio.api.proxy.targets import Location, connected
 from kubetrio.backend.backends import Trust
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError, Exchange, encode_head
+from kubetrio.release import MINOR_VERSION
 
 TIMEOUT_S = 20.0
 MAX_BYTES = 10 * 1024
-AGENT = b"kube-probe/1.36"
+AGENT = f"kube-probe/{MINOR_VERSION}".encode()
 
 
 async def probe(edge: Edge, port: str) -> tuple[bool | None, str]:

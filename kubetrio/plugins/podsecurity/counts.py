@@ -11,10 +11,10 @@ from kubetrio.admission.attributes import Attributes
 from kubetrio.observe import prometheus
 from kubetrio.observe.series import Counts, Labels
 from kubetrio.plugins.podsecurity.policy import LATEST, PRIVILEGED, Standard
+from kubetrio.release import MINOR
 from kubetrio.schema.wellknown import NAMESPACE_RESOURCE, POD_RESOURCE
 
 ENFORCE, AUDIT, WARN = "enforce", "audit", "warn"
-MINOR = 36  # of the newest version of standards
 _REQUEST = ("request_operation", "resource", "subresource")
 _WORDS = {POD_RESOURCE: "pod", NAMESPACE_RESOURCE: "namespace"}
 
