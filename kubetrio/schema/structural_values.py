@@ -116,7 +116,7 @@ def canonical_quantity(value: Any) -> str:
     Raises:
         ValueError: anything else, or not a quantity.
     """
-    text = quantity_as_given(value)
+    text = value.strip() if type(value) is str else quantity_as_given(value)
     if len(text) <= _CACHED_TEXT:
         return _quantity_text(text)
     return str(quantity.parse(text))
