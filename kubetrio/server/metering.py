@@ -118,7 +118,7 @@ def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[Fill]:
     yield Fill("auth/rbac/authorizer", api.security.rbac.remembered(), None)
     if fairness is not None:
         requests, classes = fairness.gate.remembered()
-        yield Fill("flow/gate", requests, None)
+        yield Fill("flow/entries", requests, None)
         yield Fill("flow/classify", classes, None)
     if api.edge.auditor is not None:
         yield Fill("audit/policy", api.edge.auditor.policy.remembered(), None)
