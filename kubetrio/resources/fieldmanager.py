@@ -109,6 +109,7 @@ def _filtered_versions(resource: Kind, subresource: str) -> frozenset[str]:
 
 REMEMBERED_SHAPES = 2048  # of all kinds together
 REMEMBERED_SHAPE_BYTES = 4096
+REMEMBERED_ITEMS = 128  # of a list; the shape of a longer one takes more memory than it is worth
 
 
 class _Shapes(dict[tuple[str, Hashable], Object]):
@@ -197,7 +198,7 @@ def _shape_of_items(items: list[Any], schema: TypeSchema) -> Hashable:
     """Return the shape of a list whose items are owned one by one."""
     found: list[Hashable] = []
     element, keys = schema.element, schema.keys
-    if element is None:
+    if element is None or len(items) > REMEMBERED_ITEMS:
         return None
     for item in items:
         if schema.list_type != "map":
