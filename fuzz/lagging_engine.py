@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from kubetrio.client.client import Client, Event
 from kubetrio.env import seeded
 from kubetrio.machinery.status import ApiError
-from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.objects import stamp
 from kubetrio.server import Parts
 from kubetrio.store.errors import LostCompareAndSwap
 from kubetrio.store.model import EventType, KeyValue
@@ -105,8 +105,7 @@ class Elsewhere:
         if before is None:
             return (await self._remote.create(key, stamp(self._object(name)))).revision
         if deletes and self._rng.random() < 0.2:
-            last = restamp(before.value)
-            return (await self._remote.delete(key, last, expected=before.revision)).revision
+            return await self._remote.delete(key, expected=before.revision)
         obj = orjson.loads(before.value)
         self._count += 1
         obj["data"] = {**(obj.get("data") or {}), "other": str(self._count)}

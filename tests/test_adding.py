@@ -21,6 +21,7 @@ from kubetrio.config import Admission
 from kubetrio.controllers import table as controllers
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.plugins import table as plugins
+from kubetrio.server.engines import table as engines
 from kubetrio.server.parts import Parts
 from kubetrio.testing.client import Client
 from kubetrio.testing.controllers import running
@@ -132,6 +133,21 @@ async def test_a_controller(
         assert found["metadata"]["annotations"] == {"example.com/entries": "2"}
         managers = {entry["manager"] for entry in found["metadata"]["managedFields"]}
         assert "kube-controller-manager" in managers
+
+
+async def test_a_storage_engine(
+    adding: Adding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of its row chooses it, and the next server has what the one before stored."""
+    row = adding.follow("A storage engine")
+    [(name, engine)] = eval(f"{{{row}}}", vars(engines)).items()
+    monkeypatch.setitem(engines.TABLE, name, engine)  # type: ignore[arg-type]  # a dict
+    config = in_memory(tmp_path / "data")
+    config = replace(config, storage=replace(config.storage, in_memory=False, backend=name))
+    async with open_api(config=config) as server, server.connect() as client:
+        assert (await client.request("POST", CONFIGMAPS, json=config_map("a"))).status == 201
+    async with open_api(config=config) as server, server.connect() as client:
+        assert (await client.request("GET", CONFIGMAPS + "/a")).status == 200
 
 
 # ---------------------------------------------------------------------- a built-in kind

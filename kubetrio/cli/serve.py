@@ -298,7 +298,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     try:
         kubeconfig.write(path, made)
     except kubeconfig.KubeconfigError as error:
-        if not server.api.storage.store.statistics().full:
+        if not server.api.storage.store.statistics().refusing:
             raise
         log.error(error, "the kubeconfig waits for room on the disk and the next start")
     lines = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import BOOLEAN, DURATION, SIZE, SOME_TIME, one_of
+from kubetrio.config.kinds import BOOLEAN, DURATION, SIZE, SOME_TIME, TEXT, one_of
 
 GUIDE = "../how-to/tune-durability-and-history.md"
 DEVICE = "../how-to/run-on-a-device.md"
@@ -31,6 +31,11 @@ class Storage(Section):
         "keep objects in memory alone: they end with the server, and no disk is written to but for "
         "keys and certificates",
         more="For tests and for programs that embed a server.",
+    )  # fmt: skip
+    backend: str = flag(
+        "storage-backend", TEXT, "",
+        "storage engine by name: sqlite keeps objects in the data directory, memory keeps them in "
+        "memory alone; empty, or etcd3, for the engine that other flags choose, else sqlite",
     )  # fmt: skip
     durability: str = flag(
         "durability", one_of("full", "normal"), "full",

@@ -25,6 +25,7 @@ import trio
 
 from kubetrio.encryption.folders import Folders
 from kubetrio.encryption.note import NOTE, folders_in, note_of
+from kubetrio.encryption.sealing import Sealed, SealedTogether, SealedUpdates, answered
 from kubetrio.encryption.transformers import (
     ENCRYPTED,
     Identity,
@@ -32,7 +33,6 @@ from kubetrio.encryption.transformers import (
     Plain,
     Prefixed,
     Providers,
-    Seal,
     TransformError,
 )
 from kubetrio.env import Env
@@ -42,7 +42,6 @@ from kubetrio.observe.logs import Log
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.errors import LostCompareAndSwap
 from kubetrio.store.model import (
-    Change,
     CommitHook,
     Event,
     EventType,
@@ -51,49 +50,23 @@ from kubetrio.store.model import (
     ProgressHook,
     Range,
     RangeResult,
+    Reopen,
     Revision,
+    Rewinding,
     Stale,
     Stamped,
     Store,
-    StoreStatistics,
+    Updating,
 )
+from kubetrio.store.statistics import StoreStatistics
 
 LOG = Log("kubetrio.encryption")
 
 UNREADABLE = "identity transformer tried to read encrypted data"
 INLINE_BYTES = 16 * 1024  # of values that are encrypted or decrypted on the event loop
 REMEMBERED_BYTES = 4 * 1024 * 1024  # of plain values, for the events that are about them
-Reopen = Callable[[bytes], Stamped]
 Resolve = Callable[[GroupResource], Providers | None]
 """What stores a resource; None for what is stored as it is."""
-
-
-class Sealed(Stamped):
-    """A value that is encrypted when its revision is known.
-
-    Args:
-        before: plain bytes in front of the revision.
-        after: plain bytes after it.
-        seal: encrypts the complete bytes.
-    """
-
-    seal: Seal
-
-    @classmethod
-    def of(cls, value: Stamped, seal: Seal) -> Sealed:
-        """A value to be encrypted by `seal`."""
-        made = cls(value.before, value.after)
-        made.seal = seal
-        return made
-
-    def at(self, revision: Revision) -> bytes:
-        """The encrypted bytes for a revision."""
-        return self.seal(super().at(revision))
-
-    @property
-    def hole(self) -> int:
-        """Nobody can tell in encrypted bytes."""
-        return -1
 
 
 class _Remembered:
@@ -369,7 +342,7 @@ class EncryptingStore:
     def _event(self, event: Event, value: bytes, previous: bytes | None) -> Event:
         """An event with plain bytes."""
         if event.type is EventType.DELETED and value is not event.value:
-            # What lives out its time is deleted as it was stored, the old revision inside.
+            # What is deleted stays as it was encrypted, the old revision inside.
             value = self._reopen(value).at(event.revision)
         return event._replace(value=value, previous=previous)
 
@@ -378,34 +351,31 @@ class EncryptingStore:
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key; see `Store.create`."""
         sealed = await self._sealed(key, value)
-        return _written(value, await self._store.create(key, sealed, ttl_s=ttl_s))
+        return answered(value, await self._store.create(key, sealed, ttl_s=ttl_s))
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
         sealed = await self._sealed(key, value)
-        stored = await self._store.update(key, sealed, expected=expected, ttl_s=ttl_s, frees=frees)
-        return _written(value, stored)
+        return answered(
+            value, await self._store.update(key, sealed, expected=expected, ttl_s=ttl_s)
+        )
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
-        """Delete a key; see `Store.delete`."""
-        sealed = await self._sealed(key, last)
-        return _written(last, await self._store.delete(key, sealed, expected=expected))
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
+        """Delete a key; see `Store.delete`.  Its last state stays as it was encrypted."""
+        return await self._store.delete(key, expected=expected)
 
-    async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once; see `Store.write_all`."""
-        sealed = [
-            change._replace(value=await self._sealed(change.key, change.value))
-            for change in changes
-        ]
-        await self._store.write_all(sealed)
+    @property
+    def freeing(self) -> Updating:
+        """Updates that lead to a deletion; see `Store.freeing`."""
+        return SealedUpdates(self._store.freeing, self._sealed)
+
+    @property
+    def rewinding(self) -> Rewinding | None:
+        """Writing of several keys at once; see `Store.rewinding`."""
+        several = self._store.rewinding
+        return several and SealedTogether(several, self._sealed)
 
     # ------------------------------------------------------------------ what happens
 
@@ -504,11 +474,6 @@ class EncryptingStore:
         engine = self._store.statistics()
         failed = engine.failed_listeners + self._hooks.failures
         return dataclasses.replace(engine, failed_listeners=failed)
-
-
-def _written(value: Stamped, stored: KeyValue) -> KeyValue:
-    """What a writer is answered."""
-    return stored._replace(value=value.at(stored.revision))
 
 
 def _shown(item: KeyValue, plain: Plain) -> KeyValue:

@@ -19,7 +19,6 @@ ETCD: tuple[Absent, ...] = (
             "etcd-servers",
             "etcd-servers-overrides",
             "etcd-prefix",
-            "storage-backend",
             "lease-reuse-duration-seconds",
         )
     ),

@@ -81,8 +81,7 @@ class Snapshot:
         if before is None:
             if gone:
                 return None
-            last = self._reopen(newest.value)
-            return Change(EventType.DELETED, key, last, newest.revision)
+            return Change(EventType.DELETED, key, None, newest.revision)
         wanted = self._reopen(before)
         if gone:
             return Change(EventType.CREATED, key, wanted, 0, self._ttl_s(key))

@@ -14,7 +14,7 @@ import orjson
 
 from kubetrio.machinery.status import too_large_to_store
 from kubetrio.schema.kind import Kind
-from kubetrio.store.model import Stamped
+from kubetrio.store.model import Stamped, unstampable
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
 
@@ -105,8 +105,10 @@ def check_size(value: Stamped, before: int = 0) -> None:
 
 
 def restamp(value: bytes) -> Stamped:
-    """Stored bytes with the hole open again."""
-    at = value.index(MARK) + len(MARK)
+    """Stored bytes with the hole open again; without one (encrypted ones, notes) as they are."""
+    at = value.find(MARK) + len(MARK) if value.startswith(b"{") else 0
+    if at < len(MARK):
+        return unstampable(value)
     return Stamped(value[:at], value[value.index(b'"', at) :])
 
 

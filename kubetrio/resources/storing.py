@@ -20,13 +20,13 @@ from kubetrio.resources import deletion
 from kubetrio.resources.conversion import from_stored, to_stored
 from kubetrio.resources.deletion import Outcome
 from kubetrio.resources.isolation import unchanged
-from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp, unversioned
+from kubetrio.resources.objects import check_size, order_metadata, stamp, unversioned
 from kubetrio.resources.preconditions import names_version
 from kubetrio.resources.write import Write
 from kubetrio.resources.writes import Work, WriteOptions, Written
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import KeyExists
-from kubetrio.store.model import Change, KeyValue, ReadingAndWriting, Stamped, Writing
+from kubetrio.store.model import Change, KeyValue, ReadingAndWriting, Rewinding, Stamped
 
 Object = dict[str, Any]
 
@@ -215,17 +215,15 @@ async def _store_changed(write: Write) -> None:
     if write.removes:
         # Watchers see the last state that was stored, the client what it asked for: a state that
         # never was, and so without a version of its own.
-        gone = restamp(current.value)
-        await parts.store.delete(current.key, gone, expected=current.revision)
+        await parts.store.delete(current.key, expected=current.revision)
         write.written = Written(value.at(current.revision), created=False)
         return
     # Finalizers are taken out of what goes away on a full disk too; nothing is made larger.
     size = len(value.before) + len(value.after)
     frees = "deletionTimestamp" in write.obj["metadata"] and size <= len(current.value)
     ttl_s = parts.time_to_live_s(write.kind.stored)
-    stored = await parts.store.update(
-        current.key, value, expected=current.revision, ttl_s=ttl_s, frees=frees
-    )
+    writing = parts.store.freeing if frees else parts.store
+    stored = await writing.update(current.key, value, expected=current.revision, ttl_s=ttl_s)
     write.written = Written(stored.value, created=False)
 
 
@@ -247,16 +245,12 @@ async def _store_deletion(write: Write) -> None:
     store, current, last = write.parts.store, write.current, write.obj
     if write.outcome is Outcome.MARK or last != write.stored:
         # As kube-apiserver does: what deletion changes in an object is written before it goes.
-        current = await store.update(
-            current.key, stamp(last), expected=current.revision, frees=True
-        )
+        current = await store.freeing.update(current.key, stamp(last), expected=current.revision)
+    revision = current.revision
     if write.outcome is Outcome.REMOVE:
-        value = restamp(current.value)
-        current = await store.delete(current.key, value, expected=current.revision)
+        revision = await store.delete(current.key, expected=revision)
         write.removes = True
-    last["metadata"] = order_metadata(
-        {**last["metadata"], "resourceVersion": str(current.revision)}
-    )
+    last["metadata"] = order_metadata({**last["metadata"], "resourceVersion": str(revision)})
 
 
 # ---------------------------------------------------------------------- of the server itself
@@ -286,10 +280,10 @@ async def remove(store: ReadingAndWriting, current: KeyValue) -> None:
     Raises:
         StoreError: another write came between; the store takes no writes.
     """
-    await store.delete(current.key, restamp(current.value), expected=current.revision)
+    await store.delete(current.key, expected=current.revision)
 
 
-async def restore(store: Writing, changes: Sequence[Change]) -> None:
+async def restore(store: Rewinding, changes: Sequence[Change]) -> None:
     """Write several changes at once, as resets do.
 
     Raises:

@@ -41,6 +41,8 @@ from kubetrio.runtime.groups import leaves
 from kubetrio.runtime.supervise import persevere
 from kubetrio.server import tlsfiles
 from kubetrio.server.assembly import Assembly, assemble
+from kubetrio.server.engines import table as engines
+from kubetrio.server.engines.table import UnknownEngine
 from kubetrio.server.files import Files, StartError, load_files
 from kubetrio.server.health import State
 from kubetrio.server.parts import Parts, encrypted
@@ -148,7 +150,7 @@ class Core:
 
 
 def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
-    """The table of controllers, after a look at the names of controllers and admission plugins.
+    """The table of controllers, after a look at names of engines, controllers and plugins.
 
     Raises:
         StartError: one is named that is not there.
@@ -159,8 +161,9 @@ def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
     try:
+        engines.chosen(config)
         enabled(config.admission, parts.admission)
-    except ConfigurationError as error:
+    except (ConfigurationError, UnknownEngine) as error:
         raise StartError(str(error)) from error
     return table
 
@@ -382,7 +385,7 @@ async def _written(write: Callable[[], Awaitable[None]], store: Store) -> bool:
     try:
         await write()
     except* (ApiError, StoreError):  # of several tasks
-        if not store.statistics().full:
+        if not store.statistics().refusing:
             raise
         log.warning("objects of the server itself wait for room on the disk")
         done = False
@@ -393,7 +396,7 @@ async def _write_later(state: State, store: Store) -> None:
     """Write what there was no room for, when there is; then wait until cancelled."""
     while state.unwritten is not None and not state.bootstrapped:
         await trio.sleep(WRITES_AGAIN_S)
-        if not store.statistics().full:
+        if not store.statistics().refusing:
             await state.unwritten()
             state.ready()
     await trio.sleep_forever()

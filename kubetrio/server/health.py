@@ -74,7 +74,7 @@ def health_checks(
         return check
 
     def space() -> str | None:
-        return "the disk is full: only deletions are taken" if store.statistics().full else None
+        return store.statistics().refusing or None
 
     health.add("ping", lambda: None)
     health.add("log", lambda: None)

@@ -124,7 +124,8 @@ def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[Fill]:
         yield Fill("audit/policy", api.edge.auditor.policy.remembered(), None)
     yield Fill("api/encoding/cache", api.edge.cache.entries, api.edge.cache.bytes)
     numbers, watching = api.storage.store.statistics(), api.storage.hub.statistics()
-    yield Fill("store/sqlite/recent", numbers.recent, numbers.recent_bytes)
+    for cache in numbers.caches:
+        yield Fill(*cache)
     yield Fill("watch/window", watching.window_events, watching.window_bytes)
 
 
@@ -135,10 +136,8 @@ def _gather_storage(metrics: Metrics, store: Store, hub: Hub) -> None:
             *numbers.own,
             ("kubetrio_storage_revision", "Newest revision.", numbers.revision),
             ("kubetrio_storage_compacted_revision", "Oldest readable revision.", numbers.compacted),
-            ("kubetrio_storage_commits", "Transactions since start.", numbers.commits),
             ("kubetrio_storage_writes", "Revisions made since start.", numbers.writes),
             ("kubetrio_storage_queued_writes", "Writes waiting.", numbers.queued),
-            ("kubetrio_storage_full", "1 while the disk is full.", numbers.full),
             ("kubetrio_watchers", "Open watches.", watching.watchers),
             ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
             ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),

@@ -1,4 +1,4 @@
-"""What an embedder adds to a server, and the store that it has unless told otherwise."""
+"""What an embedder adds to a server, and the store that it opens unless told otherwise."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from kubetrio.encryption.note import noted_folders
 from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.schema.kind import Kind
-from kubetrio.store.lock import DirectoryLock
+from kubetrio.server.engines import table as engines
 from kubetrio.store.model import Store
-from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.settings import StoreConfig
 
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
@@ -27,29 +25,13 @@ if TYPE_CHECKING:
 log = Log("kubetrio.server")
 
 
-@asynccontextmanager
-async def own_store(config: Config, env: Env) -> AsyncIterator[Store]:
-    """The store in the data directory, or in memory.
+def own_store(config: Config, env: Env) -> AbstractAsyncContextManager[Store]:
+    """Open the store of the engine that a configuration chooses.
 
     Raises:
         StoreError: the data directory is in use, foreign or damaged.
     """
-    if config.storage.in_memory:
-        from kubetrio.store.memory import Retention, open_memory
-
-        kept = Retention(
-            history_window_s=config.storage.history_window_s,
-            compact_interval_s=config.storage.compact_interval_s,
-        )
-        lock = DirectoryLock(config.data_dir)
-        try:
-            async with open_memory(kept) as memory:
-                yield memory
-        finally:
-            lock.release()
-        return
-    async with open_store(config.data_dir, store_config(config), env) as store:
-        yield store
+    return engines.chosen(config).open(config, env)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,20 +58,6 @@ class Parts:
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
     resolve_service: ResolveService | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
-
-
-def store_config(config: Config) -> StoreConfig:
-    """The store's part of a configuration."""
-    return StoreConfig(
-        durability=config.storage.durability,
-        history_window_s=config.storage.history_window_s,
-        compact_interval_s=config.storage.compact_interval_s,
-        accept_data_loss=config.storage.accept_data_loss,
-        journal_bytes=config.storage.journal_bytes,
-        quota_bytes=config.storage.quota_backend_bytes,
-        recent_bytes=config.memory.recent_bytes,
-        cache_kib=config.memory.page_cache_bytes // 1024,
-    )
 
 
 @asynccontextmanager

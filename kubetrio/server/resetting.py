@@ -23,6 +23,7 @@ from kubetrio.resources.objects import restamp
 from kubetrio.resources.storing import restore
 from kubetrio.server.upkeep import Upkeep
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
+from kubetrio.store.model import Rewinding
 
 __all__ = ["ResetError", "Resets", "Snapshot"]
 
@@ -85,11 +86,14 @@ class Resets:
             ResetError: requests do not end, or somebody else keeps writing.
             StoreError: it cannot be written.
         """
+        several = self._api.storage.store.rewinding
+        if several is None:
+            raise ResetError("the storage engine cannot write several keys at once")
         async with self._one_at_a_time:
             with self._api.edge.flow.hold() as hold:
                 await self._alone(hold)
                 async with self._upkeep.paused():
-                    await self._write_back(snapshot)
+                    await self._write_back(snapshot, several)
                     self._api.end_streams()
                     self._upkeep.begin_anew()
                 await self.settled()
@@ -109,8 +113,7 @@ class Resets:
         left = in_flight.requests - hold.waiting
         raise ResetError(f"{left} requests are still under way after {UNDER_WAY_S:g} seconds")
 
-    async def _write_back(self, snapshot: Snapshot) -> None:
-        store = self._api.storage.store
+    async def _write_back(self, snapshot: Snapshot, several: Rewinding) -> None:
         for _ in range(TRIES):
             changes = [
                 change
@@ -120,7 +123,7 @@ class Resets:
             if not changes:
                 return
             try:
-                await restore(store, changes)
+                await restore(several, changes)
             except (KeyExists, KeyMissing, RevisionMismatch):
                 await trio.lowlevel.checkpoint()
         if any(change.key not in self._spared for change in snapshot.changes()):

@@ -31,10 +31,12 @@ from kubetrio.store.model import (
     RangeResult,
     Reading,
     Revision,
+    Rewinding,
     Stamped,
     Store,
-    StoreStatistics,
+    Updating,
 )
+from kubetrio.store.statistics import StoreStatistics
 
 T = TypeVar("T")
 
@@ -179,26 +181,25 @@ class ConsistentStore:
         return await self._decided(self._store.create(key, value, ttl_s=ttl_s))
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        return await self._decided(
-            self._store.update(key, value, expected=expected, ttl_s=ttl_s, frees=frees)
-        )
+        return await self._decided(self._store.update(key, value, expected=expected, ttl_s=ttl_s))
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key; see `Store.delete`."""
-        return await self._decided(self._store.delete(key, last, expected=expected))
+        return await self._decided(self._store.delete(key, expected=expected))
 
-    async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once; see `Store.write_all`."""
-        await self._decided(self._store.write_all(changes))
+    @property
+    def freeing(self) -> Updating:
+        """Updates that lead to a deletion; see `Store.freeing`."""
+        return _Decided(self._store.freeing, self._decided)
+
+    @property
+    def rewinding(self) -> Rewinding | None:
+        """Writing of several keys at once; see `Store.rewinding`."""
+        several = self._store.rewinding
+        return several and _DecidedTogether(several, self._decided)
 
     # ------------------------------------------------------------------ history and the rest
 
@@ -224,6 +225,46 @@ class ConsistentStore:
     def statistics(self) -> StoreStatistics:
         """Numbers of the engine."""
         return self._store.statistics()
+
+
+Decide = Callable[[Awaitable[T]], Awaitable[T]]
+
+
+class _Decided:
+    """Updates of an engine that are answered when the local state has what won.
+
+    Args:
+        updating: those of the engine.
+        decided: answers a write.
+    """
+
+    def __init__(self, updating: Updating, decided: Decide[KeyValue]) -> None:
+        self._updating = updating
+        self._decided = decided
+
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
+    ) -> KeyValue:
+        """Replace a key; see `Updating.update`."""
+        write = self._updating.update(key, value, expected=expected, ttl_s=ttl_s)
+        return await self._decided(write)
+
+
+class _DecidedTogether:
+    """Writing of several keys that is answered when the local state has what won.
+
+    Args:
+        several: that of the engine.
+        decided: answers a write.
+    """
+
+    def __init__(self, several: Rewinding, decided: Decide[None]) -> None:
+        self._several = several
+        self._decided = decided
+
+    async def write_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes at once; see `Rewinding.write_all`."""
+        await self._decided(self._several.write_all(changes))
 
 
 def consistent(store: Store) -> Store:

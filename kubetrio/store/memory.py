@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Self
 
 import trio
 
@@ -37,11 +37,12 @@ from kubetrio.store.model import (
     ProgressHook,
     Range,
     RangeResult,
+    Reopen,
     Revision,
     Stamped,
-    StoreStatistics,
-    reopened,
+    unstampable,
 )
+from kubetrio.store.statistics import StoreStatistics
 
 BREATH = 4096
 """Keys looked at between two looks of the event loop at others: a millisecond or so."""
@@ -66,13 +67,17 @@ class _Ending(NamedTuple):
     ends: float
     revision: Revision
     key: str
-    hole: int
 
 
 class InMemoryStore(SoleWriter):
-    """A store without a disk; follows `store.model.Store`."""
+    """A store without a disk; follows `store.model.Store`.
 
-    def __init__(self) -> None:
+    Args:
+        reopen: opens the hole of complete bytes.
+    """
+
+    def __init__(self, reopen: Reopen = unstampable) -> None:
+        self._reopen = reopen
         self._revision: Revision = 0
         self.arrivals = Arrivals(0)
         self._compacted: Revision = 0
@@ -83,7 +88,6 @@ class InMemoryStore(SoleWriter):
         self._log: list[Event] = []  # that of revision r at r - compacted - 1
         self._bytes = 0
         self._writes = 0
-        self._largest = 0
         self._endings: list[_Ending] = []
         self._sooner = trio.Event()
         self._hooks = CommitHooks()
@@ -107,13 +111,9 @@ class InMemoryStore(SoleWriter):
         return StoreStatistics(
             revision=self._revision,
             compacted=self._compacted,
-            commits=self._writes,
             writes=self._writes,
-            largest_batch=self._largest,
             size_bytes=self._bytes,
             queued=0,
-            recent=len(self._live),
-            recent_bytes=self._bytes,
             failed_listeners=self._hooks.failures,
         )
 
@@ -217,24 +217,27 @@ class InMemoryStore(SoleWriter):
         return await self._one(Change(EventType.CREATED, key, value, 0, ttl_s))
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        del frees  # there is always room
         return await self._one(Change(EventType.UPDATED, key, value, expected, ttl_s))
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key; see `Store.delete`."""
-        return await self._one(Change(EventType.DELETED, key, last, expected))
+        return (await self._one(Change(EventType.DELETED, key, None, expected))).revision
+
+    @property
+    def freeing(self) -> Self:
+        """All updates: there is always room."""
+        return self
+
+    @property
+    def rewinding(self) -> Self:
+        """All writes: they are made at once."""
+        return self
 
     async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once; see `Store.write_all`."""
+        """Make several changes at once; see `Rewinding.write_all`."""
         await trio.lowlevel.checkpoint()
         for change in changes:
             self._check(change)
@@ -263,8 +266,9 @@ class InMemoryStore(SoleWriter):
     def _make(self, change: Change) -> Event:
         key = change.key
         self._revision = revision = self._revision + 1
-        value = change.value.at(revision)
         before = self._live.get(key)
+        stamped = change.value or self._reopen(before.value if before else b"")
+        value = stamped.at(revision)
         states = self._states.get(key)
         if states is None:
             states = self._states[key] = []
@@ -277,7 +281,7 @@ class InMemoryStore(SoleWriter):
             self._live[key] = made = KeyValue(key, value, revision, created)
             states.append(made)
             if change.ttl_s:
-                self._lives(_Ending(self._now() + change.ttl_s, revision, key, change.value.hole))
+                self._lives(_Ending(self._now() + change.ttl_s, revision, key))
         self._bytes += len(value)
         self._writes += 1
         event = Event(revision, key, change.type, value, before.value if before else None)
@@ -285,7 +289,6 @@ class InMemoryStore(SoleWriter):
         return event
 
     def _announce(self, events: Sequence[Event]) -> None:
-        self._largest = max(self._largest, len(events))
         self.arrivals.announce(self._revision)
         self._hooks.tell(events)
 
@@ -313,8 +316,7 @@ class InMemoryStore(SoleWriter):
             ending = heapq.heappop(self._endings)
             current = self._live.get(ending.key)
             if current is not None and current.revision == ending.revision:
-                last = reopened(current.value, ending.hole, current.revision)
-                change = Change(EventType.DELETED, ending.key, last, current.revision)
+                change = Change(EventType.DELETED, ending.key, None, current.revision)
                 self._announce([self._make(change)])
 
     async def keep(self, retention: Retention) -> None:
@@ -369,13 +371,16 @@ def _revision_of(state: KeyValue | Revision) -> Revision:
 
 
 @asynccontextmanager
-async def open_memory(retention: Retention) -> AsyncIterator[InMemoryStore]:
+async def open_memory(
+    retention: Retention, reopen: Reopen = unstampable
+) -> AsyncIterator[InMemoryStore]:
     """A new store for as long as the block lasts.
 
     Args:
         retention: how long history is kept.
+        reopen: opens the hole of complete bytes.
     """
-    store = InMemoryStore()
+    store = InMemoryStore(reopen)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.expire, name="times to live")
         nursery.start_soon(store.keep, retention, name="compaction")

@@ -21,7 +21,8 @@ What is read is local state, which may be behind the newest revision where other
 lost says which revision won.  The server puts `store.consistent` over such an engine.
 
 A caller asks for what it uses: `Reading`, `Writing`, `History`, `Progress`, those it needs of them
-together, or the whole `Store` to hand it on.
+together, or the whole `Store` to hand it on.  What not every engine can do is a protocol of its own
+(`Rewinding`), and what only one engine counts is among its own gauges.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+from kubetrio.store.statistics import StoreStatistics
 
 Revision = int
 
@@ -55,8 +58,8 @@ class Stamped(NamedTuple):
         return len(self.before)
 
 
-class Whole(Stamped):
-    """Bytes in `before` that are stored as they are, since the revision cannot be told in them."""
+class Unstampable(Stamped):
+    """Bytes in `before` that are stored as they are, since no revision can be written into them."""
 
     __slots__ = ()
 
@@ -67,8 +70,18 @@ class Whole(Stamped):
 
     @property
     def hole(self) -> int:
-        """There is none."""
+        """No hole: -1."""
         return -1
+
+
+Reopen = Callable[[bytes], Stamped]
+"""Complete bytes with the hole for their revision open again; an engine that stores complete bytes
+is given one when it is opened, and stamps with it what it deletes."""
+
+
+def unstampable(value: bytes) -> Stamped:
+    """Complete bytes that keep the revision they have; the `Reopen` of values without a hole."""
+    return Unstampable(value, b"")
 
 
 def reopened(value: bytes, hole: int, revision: Revision) -> Stamped:
@@ -80,7 +93,7 @@ def reopened(value: bytes, hole: int, revision: Revision) -> Stamped:
         revision: what stands there.
     """
     if hole < 0:
-        return Whole(value, b"")
+        return Unstampable(value, b"")
     return Stamped(value[:hole], value[hole + len(str(revision)) :])
 
 
@@ -173,14 +186,14 @@ class Change(NamedTuple):
     Args:
         type: what it does to the key.
         key: the key.
-        value: what it becomes; of a deletion, its last state for watchers.
+        value: what it becomes, None for a deletion.
         expected: revision it must be at; of a creation nothing, since it must not be there.
         ttl_s: as of `Writing.create`.
     """
 
     type: EventType
     key: str
-    value: Stamped
+    value: Stamped | None
     expected: Revision
     ttl_s: float = 0.0
 
@@ -217,53 +230,6 @@ class JoinResult:
     count: int
     last_key: str
     more: bool
-
-
-class Gauge(NamedTuple):
-    """A number for metrics.
-
-    Args:
-        name: of the metric.
-        text: what it is, for ``# HELP``.
-        value: now.
-    """
-
-    name: str
-    text: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreStatistics:
-    """Numbers for metrics, `/debug` and tests.
-
-    Args:
-        revision: newest revision.
-        compacted: newest compacted revision; history after it is kept.
-        commits: transactions committed since start.
-        writes: revisions made since start.
-        largest_batch: most writes that shared one transaction.
-        size_bytes: what all of it takes on the disk.
-        queued: writes waiting for a transaction.
-        full: whether there is no more room, so that only deletions are taken.
-        recent: objects in memory because they were read lately.
-        recent_bytes: bytes of them.
-        failed_listeners: commits that a listener of the commit stream failed to take.
-        own: numbers that only this engine has.
-    """
-
-    revision: Revision
-    compacted: Revision
-    commits: int
-    writes: int
-    largest_batch: int
-    size_bytes: int
-    queued: int
-    full: bool = False
-    recent: int = 0
-    recent_bytes: int = 0
-    failed_listeners: int = 0
-    own: Sequence[Gauge] = ()
 
 
 CommitHook = Callable[[Sequence[Event]], None]
@@ -322,8 +288,35 @@ class Reading(Protocol):
         ...
 
 
-class Writing(Protocol):
+class Updating(Protocol):
+    """Compare and swap of keys that exist."""
+
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
+    ) -> KeyValue:
+        """Replace a key that is at an expected revision.
+
+        Args:
+            key: the key.
+            value: what it becomes.
+            expected: revision it must be at.
+            ttl_s: as of `Writing.create`, and from now on: whatever was left to the value before is
+                void.
+
+        Raises:
+            KeyMissing: the key does not exist.
+            RevisionMismatch: it is at another revision.
+        """
+        ...
+
+
+class Writing(Updating, Protocol):
     """Compare and swap."""
+
+    @property
+    def freeing(self) -> Updating:
+        """Updates that lead to a deletion: an engine without room takes them, as deletions."""
+        ...
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a key that does not exist.
@@ -339,23 +332,10 @@ class Writing(Protocol):
         """
         ...
 
-    async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
-    ) -> KeyValue:
-        """Replace a key that is at an expected revision.
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
+        """Delete a key that is at an expected revision; return the revision of that.
 
-        Args:
-            key: the key.
-            value: what it becomes.
-            expected: revision it must be at.
-            ttl_s: as of `create`, and from now on: whatever was left to the value before is void.
-            frees: a step towards a deletion: where there is no room it is taken, as deletions are.
+        Its event has the last state, which the engine stamps with the new revision.
 
         Raises:
             KeyMissing: the key does not exist.
@@ -363,14 +343,9 @@ class Writing(Protocol):
         """
         ...
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
-        """Delete a key that is at an expected revision; `last` is its state for watchers.
 
-        Raises:
-            KeyMissing: the key does not exist.
-            RevisionMismatch: it is at another revision.
-        """
-        ...
+class Rewinding(Protocol):
+    """Writing of several keys at once, as going back to a snapshot needs it."""
 
     async def write_all(self, changes: Sequence[Change]) -> None:
         """Make several changes, all of them or none, each with a revision of its own.
@@ -466,7 +441,12 @@ class Store(Reading, Writing, History, Progress, Protocol):
 
     @property
     def cached(self) -> Reading:
-        """Reads that ask nobody: local state, however old it is."""
+        """Reads that do not ask the engine: local state, however old it is."""
+        ...
+
+    @property
+    def rewinding(self) -> Rewinding | None:
+        """Writing of several keys at once, None where the engine cannot do that."""
         ...
 
     async def probe(self, limit_s: float) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kubetrio.encryption.aes import Gcm
 from kubetrio.encryption.folders import Folders
-from kubetrio.encryption.sealed import EncryptingStore, Reopen
+from kubetrio.encryption.sealed import EncryptingStore
 from kubetrio.encryption.transformers import Identity, Prefixed, Providers
 from kubetrio.env import Env
 from kubetrio.machinery.names import GroupResource
-from kubetrio.store.model import Store
+from kubetrio.store.model import Reopen, Store
 
 FOLDER = "/everything/"
 

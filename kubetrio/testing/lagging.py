@@ -149,25 +149,19 @@ class LaggingStore(FollowingStore):
         return await self._announced(super().create(key, value, ttl_s=ttl_s))
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key there; see `Store.update`."""
-        return await self._announced(
-            super().update(key, value, expected=expected, ttl_s=ttl_s, frees=frees)
-        )
+        return await self._announced(super().update(key, value, expected=expected, ttl_s=ttl_s))
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key there; see `Store.delete`."""
-        return await self._announced(super().delete(key, last, expected=expected))
+        revision = await super().delete(key, expected=expected)
+        await self.caught_up(revision)
+        return revision
 
     async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once there; see `Store.write_all`."""
+        """Make several changes at once there; see `Rewinding.write_all`."""
         await self._announced(super().write_all(changes))
 
     async def expire(self) -> None:

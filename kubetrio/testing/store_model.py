@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import trio
 
@@ -38,8 +39,11 @@ from kubetrio.store.model import (
     RangeResult,
     Revision,
     Stamped,
-    StoreStatistics,
+    unstampable,
 )
+from kubetrio.store.statistics import StoreStatistics
+
+UNKNOWN = Stamped(b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Logged:
     before: Logged | None
     at: float = 0.0
     ends: float | None = None
-    stamp: Stamped | None = None
+    stamp: Stamped = UNKNOWN
 
     @property
     def value(self) -> bytes:
@@ -121,9 +125,7 @@ class MemoryStore(SoleWriter):
         return StoreStatistics(
             revision=self.revision,
             compacted=self._compacted,
-            commits=len(self.log),
             writes=len(self.log),
-            largest_batch=1 if self.log else 0,
             size_bytes=0,
             failed_listeners=self._hooks.failures,
             queued=0,
@@ -236,24 +238,28 @@ class MemoryStore(SoleWriter):
         return self._append(key, EventType.CREATED, value, None, ttl_s)
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        del frees  # there is always room
         return self._append(key, EventType.UPDATED, value, self._find(key, expected), ttl_s)
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key; see `Store.delete`."""
-        return self._append(key, EventType.DELETED, last, self._find(key, expected))
+        current = self._find(key, expected)
+        return self._append(key, EventType.DELETED, current.stamp, current).revision
+
+    @property
+    def freeing(self) -> Self:
+        """All updates: there is always room."""
+        return self
+
+    @property
+    def rewinding(self) -> Self | None:
+        """All writes: the log takes several at once."""
+        return self
 
     async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once; see `Store.write_all`."""
+        """Make several changes at once; see `Rewinding.write_all`."""
         live = self.live()
         for change in changes:
             if change.type is not EventType.CREATED:
@@ -264,9 +270,8 @@ class MemoryStore(SoleWriter):
         for change in changes:
             revision += self._step
             before = live.get(change.key)
-            made.append(
-                self._made(revision, change.key, change.type, change.value, before, change.ttl_s)
-            )
+            value = change.value or (before.stamp if before else UNKNOWN)
+            made.append(self._made(revision, change.key, change.type, value, before, change.ttl_s))
         if made:
             self._announce(made)
 
@@ -334,7 +339,7 @@ class MemoryStore(SoleWriter):
         """Delete what has lived out its time by now, in the order in which that ended."""
         due = [item for item in self.live().values() if item.ends is not None]
         for item in sorted(due, key=lambda item: (item.ends, item.revision)):
-            if item.ends is not None and item.stamp is not None and item.ends <= self.now():
+            if item.ends is not None and item.ends <= self.now():
                 self._append(item.key, EventType.DELETED, item.stamp, item)
 
     def restarted(self) -> None:
@@ -378,7 +383,10 @@ class FollowingStore(MemoryStore):
                 continue
             before = live.get(event.key) if event.type is not EventType.CREATED else None
             created = before.created if before else event.revision
-            logged = Logged(event.revision, event.key, event.type, event.value, created, before)
+            logged = Logged(
+                event.revision, event.key, event.type, event.value, created, before,
+                stamp=unstampable(event.value),
+            )  # fmt: skip
             live[event.key] = logged
             mine.append(logged)
         if mine:
@@ -390,23 +398,17 @@ class FollowingStore(MemoryStore):
         return await self._leader.create(key, value, ttl_s=ttl_s)
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key there; see `Store.update`."""
-        return await self._leader.update(key, value, expected=expected, ttl_s=ttl_s, frees=frees)
+        return await self._leader.update(key, value, expected=expected, ttl_s=ttl_s)
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key there; see `Store.delete`."""
-        return await self._leader.delete(key, last, expected=expected)
+        return await self._leader.delete(key, expected=expected)
 
     async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once there; see `Store.write_all`."""
+        """Make several changes at once there; see `Rewinding.write_all`."""
         await self._leader.write_all(changes)
 
     async def expire(self) -> None:

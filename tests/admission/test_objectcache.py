@@ -46,7 +46,7 @@ async def test_an_object_is_read_once_a_change() -> None:
         assert await cache.get(key("a")) is found
         await store.update(key("a"), config("a", v="2"), expected=store.revision)
     assert store.reads == 3
-    await store.delete(key("a"), config("a"), expected=store.revision)
+    await store.delete(key("a"), expected=store.revision)
     assert await cache.get(key("a")) is None
 
 

@@ -116,7 +116,7 @@ class World:
         key = self.key(plural, name)
         found = await self.store.get(key)
         assert found is not None
-        await self.store.delete(key, stamp(orjson.loads(found.value)), expected=found.revision)
+        await self.store.delete(key, expected=found.revision)
 
     def claims(self, uid: str, bound: Object | None = None, **changed: Any) -> Object:
         claims = claims_of(

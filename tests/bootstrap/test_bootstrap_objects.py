@@ -9,7 +9,6 @@ import pytest
 
 from kubetrio.bootstrap.objects import NAMESPACES, PRIORITY_CLASSES, Bootstrap, service_ip
 from kubetrio.config import Config, Serving
-from kubetrio.resources.objects import restamp
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import ADDRESS, PORT, InProcess, open_api
 
@@ -280,9 +279,7 @@ async def test_no_policy_stops_a_start(tmp_path: Path) -> None:
         ]
         found = await server.api.storage.store.get(target.key("", "probes"))
         assert found is not None
-        await server.api.storage.store.delete(
-            found.key, restamp(found.value), expected=found.revision
-        )
+        await server.api.storage.store.delete(found.key, expected=found.revision)
         assert (await client.request("GET", schema)).status == 404
     moved = Config(
         data_dir=tmp_path, serving=Serving(secure_port=PORT, advertise_address="192.0.2.77")

@@ -50,16 +50,17 @@ async def write(store: SqliteStore, number: int, seed: int) -> None:
         key = f"w{number}/{rng.randrange(KEYS_EACH)}"
         value = stamped(key, rng.choice([0, 10, 1000, 9000]))
         if key not in live:
-            verb, answer = EventType.CREATED, await store.create(key, value)
+            verb, made = EventType.CREATED, (await store.create(key, value)).revision
         elif rng.random() < 0.3:
-            verb, answer = EventType.DELETED, await store.delete(key, value, expected=live[key])
+            verb, made = EventType.DELETED, await store.delete(key, expected=live[key])
         else:
-            verb, answer = EventType.UPDATED, await store.update(key, value, expected=live[key])
-        os.write(1, b"%d %b %d\n" % (answer.revision, key.encode(), verb))
+            stored = await store.update(key, value, expected=live[key])
+            verb, made = EventType.UPDATED, stored.revision
+        os.write(1, b"%d %b %d\n" % (made, key.encode(), verb))
         if verb is EventType.DELETED:
             del live[key]
         else:
-            live[key] = answer.revision
+            live[key] = made
 
 
 async def live(directory: Path, seed: int, journal: int) -> None:

@@ -80,7 +80,7 @@ async def test_counted_at_start_and_followed() -> None:
     async with counting(store) as counts:
         assert number(counts, OLD) == 40
         await fill(store, OLD, 40, 43)
-        await store.delete(written[0].key, VALUE, expected=written[0].revision)
+        await store.delete(written[0].key, expected=written[0].revision)
         assert number(counts, OLD) == 42
         assert counts.stored(NEW) is Unsure.UNKNOWN
 

@@ -27,7 +27,7 @@ async def write(store: MemoryStore, key: str, color: str | None) -> None:
     now = await store.get(key)
     if color is None:
         if now is not None:
-            await store.delete(key, value("gone"), expected=now.revision)
+            await store.delete(key, expected=now.revision)
     elif now is None:
         await store.create(key, value(color))
     else:

@@ -45,7 +45,7 @@ async def write(store: MemoryStore, key: str, color: str | None) -> None:
     found = await store.get(key)
     if color is None:
         if found is not None:
-            await store.delete(key, thing("gone"), expected=found.revision)
+            await store.delete(key, expected=found.revision)
     elif found is None:
         await store.create(key, thing(color))
     else:
@@ -70,8 +70,9 @@ class Following:
         self.copy[new.key] = new.value
 
     def delete(self, item: Item) -> None:
-        assert item.object["color"] == "gone"
-        del self.copy[item.key]
+        last = orjson.loads(self.copy.pop(item.key))
+        assert item.object == {**last, "revision": item.object["revision"]}
+        assert item.object["revision"] > last["revision"]
 
 
 async def check(store: MemoryStore, informer: Informer, handlers: Sequence[Following]) -> None:

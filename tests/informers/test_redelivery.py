@@ -38,7 +38,8 @@ async def write(store: MemoryStore, name: str, color: str | None) -> None:
     now = await store.get(key)
     if color is None:
         if now is not None:
-            await store.delete(key, value("gone"), expected=now.revision)
+            last = await store.update(key, value("gone"), expected=now.revision)
+            await store.delete(key, expected=last.revision)
     elif now is None:
         await store.create(key, value(color))
     else:

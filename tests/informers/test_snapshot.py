@@ -29,7 +29,7 @@ async def put(store: MemoryStore, key: str, text: str | None) -> None:
     found = await store.get(key)
     if text is None:
         if found is not None:
-            await store.delete(key, value("last"), expected=found.revision)
+            await store.delete(key, expected=found.revision)
     elif found is None:
         await store.create(key, value(text))
     else:

@@ -9,7 +9,7 @@ import pytest
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.plugins.namespaces import Namespaces
 from kubetrio.plugins.podsecurity.policy import UNLABELLED
-from kubetrio.resources.objects import Object, restamp, stamp
+from kubetrio.resources.objects import Object, stamp
 from kubetrio.store.model import KeyValue, RangeResult, Revision
 from kubetrio.testing.store_model import MemoryStore
 
@@ -72,7 +72,7 @@ async def test_a_commit_forgets_the_phase(store: CountingStore) -> None:
     ending = stamp(namespace(phase="Terminating"))
     changed = await store.update(KEY, ending, expected=made.revision)
     assert await namespaces.phase("ns") == "Terminating"
-    await store.delete(KEY, restamp(changed.value), expected=changed.revision)
+    await store.delete(KEY, expected=changed.revision)
     assert await namespaces.phase("ns") is None
 
 

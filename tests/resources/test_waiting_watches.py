@@ -18,7 +18,7 @@ from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import ObjectEncoder
 from kubetrio.machinery import labels
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.objects import stamp
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.watching import BOOKMARK_INTERVAL_S, Watch, WatchOptions
 from kubetrio.testing.converting import Webhook, refused, things
@@ -131,7 +131,7 @@ class World:
         """Delete a thing."""
         found = await self.store.get(self.stored.key("ns", name))
         assert found is not None
-        await self.store.delete(found.key, restamp(found.value), expected=found.revision)
+        await self.store.delete(found.key, expected=found.revision)
 
 
 @pytest.fixture

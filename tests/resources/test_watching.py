@@ -18,7 +18,7 @@ from kubetrio.kinds.builtin import registry
 from kubetrio.machinery import labels
 from kubetrio.resources import listing as listing_module
 from kubetrio.resources.listing import Listing
-from kubetrio.resources.objects import restamp, stamp
+from kubetrio.resources.objects import stamp
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.watching import (
     BOOKMARK_BEFORE_END_S,
@@ -183,7 +183,7 @@ class World:
         key = CONFIGMAPS.key("ns", name)
         found = await self.store.get(key)
         assert found is not None
-        await self.store.delete(key, restamp(found.value), expected=found.revision)
+        await self.store.delete(key, expected=found.revision)
 
 
 @pytest.fixture

@@ -140,9 +140,9 @@ async def test_local_state_that_does_not_come_is_an_error(autojump_clock: MockCl
 LOST: dict[str, tuple[type[LostCompareAndSwap], Callable[[Store], Awaitable[object]]]] = {
     "create": (KeyExists, lambda store: store.create("a", VALUE)),
     "update": (RevisionMismatch, lambda store: store.update("a", VALUE, expected=1)),
-    "delete": (RevisionMismatch, lambda store: store.delete("a", VALUE, expected=1)),
+    "delete": (RevisionMismatch, lambda store: store.delete("a", expected=1)),
     "update missing": (KeyMissing, lambda store: store.update("b", VALUE, expected=1)),
-    "delete missing": (KeyMissing, lambda store: store.delete("b", VALUE, expected=1)),
+    "delete missing": (KeyMissing, lambda store: store.delete("b", expected=1)),
 }
 
 

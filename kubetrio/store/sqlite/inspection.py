@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 import apsw
 
@@ -17,7 +17,6 @@ from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.lock import holder
 from kubetrio.store.model import (
-    Change,
     CommitHook,
     Event,
     EventType,
@@ -28,12 +27,12 @@ from kubetrio.store.model import (
     RangeResult,
     Revision,
     Stamped,
-    StoreStatistics,
 )
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.statistics import StoreStatistics
 
 __all__ = ["FILE_NAME", "Fault", "Inspection", "Past", "Row", "Snapshot", "existing", "inspect"]
 
@@ -329,24 +328,23 @@ class Snapshot(SoleWriter):
         self._refuse(key, value, ttl_s)
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Refused."""
-        self._refuse(key, value, expected, ttl_s, frees)
+        self._refuse(key, value, expected, ttl_s)
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Refused."""
-        self._refuse(key, last, expected)
+        self._refuse(key, expected)
 
-    async def write_all(self, changes: Sequence[Change]) -> None:
-        """Refused."""
-        self._refuse(changes)
+    @property
+    def freeing(self) -> Self:
+        """Updates, which are refused."""
+        return self
+
+    @property
+    def rewinding(self) -> None:
+        """No writing of several keys."""
 
     async def compact(self, to: Revision) -> None:
         """Refused."""
@@ -369,9 +367,7 @@ class Snapshot(SoleWriter):
         return StoreStatistics(
             revision=self.revision,
             compacted=self.compacted,
-            commits=0,
             writes=0,
-            largest_batch=0,
             size_bytes=self._path.stat().st_size,
             queued=0,
         )

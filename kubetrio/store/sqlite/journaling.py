@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from kubetrio.store.model import EventType, Revision
+from kubetrio.store.model import EventType, Reopen, Revision, unstampable
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite import sync
 from kubetrio.store.sqlite.database import PAGE_BYTES
@@ -29,8 +29,8 @@ INLINE_BYTES = 256 * 1024
 class JournalingWriter(Writer):
     """Writes to a journal, as soon as `begin_journal` was called; see `Writer`."""
 
-    def __init__(self, path: Path, *, cache_kib: int) -> None:
-        super().__init__(path, cache_kib=cache_kib)
+    def __init__(self, path: Path, *, cache_kib: int, reopen: Reopen = unstampable) -> None:
+        super().__init__(path, cache_kib=cache_kib, reopen=reopen)
         self._path = path
         self._journal: Journal | None = None
         self._log = -1  # descriptor of the write-ahead log

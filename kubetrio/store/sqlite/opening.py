@@ -13,6 +13,7 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.model import Reopen, unstampable
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, left_behind, stopped_at
@@ -31,13 +32,16 @@ FLUSHED = 4  # times the size of a journal go to the log and to the database whe
 
 
 @asynccontextmanager
-async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIterator[SqliteStore]:
+async def open_store(
+    directory: Path, config: StoreConfig, env: Env, reopen: Reopen = unstampable
+) -> AsyncIterator[SqliteStore]:
     """Open the store of a data directory for as long as the block lasts.
 
     Args:
         directory: data directory; made when missing, mode 0700.
         config: tunables.
         env: clocks and threads.
+        reopen: opens the hole of complete bytes, so that deletions are stamped.
 
     Raises:
         DataDirectoryLocked: another server has it.
@@ -47,7 +51,7 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
     """
     with ExitStack() as stack:
         try:
-            store = _open(directory, config, env.for_storage(), stack)
+            store = _open(directory, config, env.for_storage(), reopen, stack)
         except OSError as error:
             error.filename = error.filename or directory  # what failed was asked by descriptor
             raise
@@ -62,7 +66,9 @@ async def open_store(directory: Path, config: StoreConfig, env: Env) -> AsyncIte
             store.close(clean=clean)
 
 
-def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> SqliteStore:
+def _open(
+    directory: Path, config: StoreConfig, env: Env, reopen: Reopen, stack: ExitStack
+) -> SqliteStore:
     """Open the file; what is to be given back when the store is closed is left on the stack."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     stack.callback(DirectoryLock(directory).release)
@@ -73,17 +79,12 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
     if reserve_bytes:  # on a full disk a journal has to be flushed once
         flushed = min(config.reserve_bytes, FLUSHED * config.journal_bytes)
         reserve_bytes = max(reserve_bytes, flushed)
-    # The log is copied into the file while some of the reserve has room for all of it; of a small
-    # one the rest is to have room for the deletion of a large object.
-    if reserve_bytes:
-        part = 2 if reserve_bytes >= config.reserve_bytes else 8
-        pages = min(config.checkpoint_pages, reserve_bytes // part // database.PAGE_BYTES)
-        config = replace(config, checkpoint_pages=pages)
+    config = replace(config, checkpoint_pages=_pages_to_checkpoint(config, reserve_bytes))
     space = Space(Reserve(file.parent, reserve_bytes), file)
     space.opening()
     cache_kib = config.cache_kib // (1 if config.journal_bytes else 3)
     kind = JournalingWriter if config.journal_bytes else Writer
-    make = partial(kind, cache_kib=cache_kib)
+    make = partial(kind, cache_kib=cache_kib, reopen=reopen)
     now_ms, journals = int(env.now() * 1000), config.journal_bytes > 0
     found = None if config.accept_data_loss else left_behind(directory)
     stopped = 0 if config.accept_data_loss else stopped_at(directory)
@@ -126,3 +127,15 @@ def _open(directory: Path, config: StoreConfig, env: Env, stack: ExitStack) -> S
         store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
         failed.pop_all()
     return store
+
+
+def _pages_to_checkpoint(config: StoreConfig, reserve_bytes: int) -> int:
+    """Pages of log that start a checkpoint.
+
+    The log is copied into the file while some of the reserve has room for all of it; of a small one
+    the rest is to have room for the deletion of a large object.
+    """
+    if not reserve_bytes:
+        return config.checkpoint_pages
+    part = 2 if reserve_bytes >= config.reserve_bytes else 8
+    return min(config.checkpoint_pages, reserve_bytes // part // database.PAGE_BYTES)

@@ -218,6 +218,11 @@ class Reader:
             more = bool(execute(exists, (behind.start, behind.end, *when)).get)
         return JoinResult(revision, body, count, last, more)
 
+    def size(self, key: str) -> int:
+        """Bytes of the newest value of a key; 0 without one."""
+        size: int | None = self._connection.execute(sql.SIZE, (key,)).get
+        return size or 0
+
     def count(self, keys: Range, at: Revision | None) -> int:
         """Number of keys of a range.  Raises as `get`."""
         execute, bounds = self._connection.execute, (keys.start, keys.end)

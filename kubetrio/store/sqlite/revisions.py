@@ -9,10 +9,11 @@ the other, and wait for a commit that is in flight before they read.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import NoReturn, TypeVar, TypeVarTuple
+from typing import NoReturn, Self, TypeVar, TypeVarTuple
 
 import apsw
 import trio
@@ -22,12 +23,11 @@ from kubetrio.observe.logs import Log
 from kubetrio.runtime.supervise import persevere
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.arrivals import Arrivals, SoleWriter
-from kubetrio.store.errors import StoreError, StoreFull, StoreUnavailable
+from kubetrio.store.errors import StoreError, StoreUnavailable
 from kubetrio.store.model import (
     Change,
     CommitHook,
     Event,
-    Gauge,
     JoinResult,
     KeyValue,
     ProgressHook,
@@ -35,22 +35,24 @@ from kubetrio.store.model import (
     RangeResult,
     Revision,
     Stamped,
-    StoreStatistics,
+    Updating,
 )
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.commits import Commits
 from kubetrio.store.sqlite.errors import StoreBroken
+from kubetrio.store.sqlite.freeing import FreeingWrites
 from kubetrio.store.sqlite.head import Head, note_stop
 from kubetrio.store.sqlite.leases import Leases
 from kubetrio.store.sqlite.prober import Prober
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.recent import Recent
 from kubetrio.store.sqlite.settings import StoreConfig
-from kubetrio.store.sqlite.space import FREED_BYTES, Space
+from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import FileSync
 from kubetrio.store.sqlite.upkeep import Upkeep
-from kubetrio.store.sqlite.writer import Writer, Wrote
+from kubetrio.store.sqlite.writer import Writer
+from kubetrio.store.statistics import CacheFill, Gauge, StoreStatistics
 
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
@@ -60,9 +62,23 @@ LOG = Log("kubetrio.store")
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
 COUNTED_INLINE = 2000  # keys that are counted there: 0.1 ms
 EVENT_BYTES_INLINE = 256 * 1024
+FULL = "the disk is full: only deletions are taken"
 PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
 EXPIRED_BYTES = 128 * 1024  # of values that go in one transaction
 READERS = 2  # threads that read long ranges at the same time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqliteStatistics(StoreStatistics):
+    """Numbers of this engine.
+
+    Args:
+        commits: transactions committed since start.
+        largest_batch: most writes that shared one transaction.
+    """
+
+    commits: int
+    largest_batch: int
 
 
 class SqliteStore(SoleWriter):
@@ -94,7 +110,6 @@ class SqliteStore(SoleWriter):
         self._clock = Clock(writer.newest_ms, int(env.now() * 1000))
         # Of the connection; no lock, since who takes it need not be who gives it back.
         self._writer_slot = trio.Semaphore(1, max_value=1)
-        self._freeing = trio.Lock()  # on a full disk
         self._commits = Commits(
             writer,
             env,
@@ -124,6 +139,7 @@ class SqliteStore(SoleWriter):
         self._recent = Recent(config.recent_bytes)
         self._hooks = CommitHooks()
         self._leases = Leases(self._clock, writer.next_lease(), self._next_lease, self._expire)
+        self._freeing_writes = FreeingWrites(self._commits, space, self._leases)
 
     # ------------------------------------------------------------------ state
 
@@ -139,9 +155,9 @@ class SqliteStore(SoleWriter):
     def on_progress(self, hook: ProgressHook) -> None:
         """Nothing to tell: each revision of this engine is on the commit stream."""
 
-    def statistics(self) -> StoreStatistics:
+    def statistics(self) -> SqliteStatistics:
         """A snapshot of numbers."""
-        return StoreStatistics(
+        return SqliteStatistics(
             revision=self.revision,
             compacted=self._writer.compacted,
             commits=self._commits.commits,
@@ -149,11 +165,14 @@ class SqliteStore(SoleWriter):
             largest_batch=self._commits.largest_batch,
             size_bytes=self._path.stat().st_size,
             queued=self._commits.queued,
-            full=self._space.full,
-            recent=len(self._recent),
-            recent_bytes=self._recent.bytes,
+            refusing=FULL if self._space.full else "",
             failed_listeners=self._hooks.failures,
+            caches=(CacheFill("store/sqlite/recent", len(self._recent), self._recent.bytes),),
             own=(
+                Gauge(
+                    "kubetrio_storage_commits", "Transactions since start.", self._commits.commits
+                ),
+                Gauge("kubetrio_storage_full", "1 while the disk is full.", self._space.full),
                 Gauge(
                     "kubetrio_storage_wal_bytes",
                     "Bytes of the write-ahead log.",
@@ -307,72 +326,56 @@ class SqliteStore(SoleWriter):
         return stored
 
     async def update(
-        self,
-        key: str,
-        value: Stamped,
-        *,
-        expected: Revision,
-        ttl_s: float = 0.0,
-        frees: bool = False,
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        submit = self._free if frees else self._commits.submit
+        size = _size_of(value)
         if not ttl_s:
-            return await submit(Writer.update, (key, value, expected), _size_of(value))
+            return await self._commits.submit(Writer.update, (key, value, expected), size)
         ttl_ms = ceil(ttl_s * 1000)
         arguments = (key, value, expected, ttl_ms)
-        stored = await submit(Writer.update, arguments, _size_of(value))
+        stored = await self._commits.submit(Writer.update, arguments, size)
         self._leases.written(ttl_ms)
         return stored
 
-    async def delete(self, key: str, last: Stamped, *, expected: Revision) -> KeyValue:
+    @property
+    def freeing(self) -> Updating:
+        """Updates that a full disk takes; see `Store.freeing`."""
+        return self._freeing_writes
+
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key; see `Store.delete`."""
-        return await self._free(Writer.delete, (key, last, expected), _size_of(last))
+        return await self._freeing_writes.submit(Writer.delete, (key, expected), self._size(key))
+
+    def _size(self, key: str) -> int:
+        """Bytes of the newest value of a key; 0 without one."""
+        known = self._recent.get(key)
+        if known is not None:
+            return len(known.value)
+        try:
+            return self._reader.size(key)
+        except apsw.Error as error:
+            raise self._unreadable(error) from error
+
+    @property
+    def rewinding(self) -> Self:
+        """Writing of several keys at once: in one transaction."""
+        return self
 
     async def write_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes at once; see `Store.write_all`."""
+        """Make several changes at once; see `Rewinding.write_all`."""
         if not changes:
             return
-        size = sum(_size_of(change.value) for change in changes)
+        size = sum(_size_of(change.value) for change in changes if change.value is not None)
         await self._commits.submit(Writer.write_all, (changes,), size)
         for change in changes:
             if change.ttl_s:
                 self._leases.written(ceil(change.ttl_s * 1000))
 
-    async def _free(
-        self,
-        apply: Callable[[Writer, *Arguments], Wrote[T]],
-        arguments: tuple[*Arguments],
-        size: int,
-    ) -> T:
-        """Submit a write that room comes of: where there is none for it, room is made first."""
-        space = self._space
-        if not space.full:
-            try:
-                return await self._commits.submit(apply, arguments, size, frees=True)
-            except StoreFull:
-                if not space.full:
-                    raise
-        # The last values of a few deletions take the room that is left, so they go one by one.
-        async with self._freeing:
-            # It may be full no more, and then nobody makes room.
-            if self._space.full and space.freed and space.freed + size > FREED_BYTES:
-                await space.looked()
-            space.freed += size
-            try:
-                return await self._commits.submit(apply, arguments, size, frees=True)
-            except StoreFull:
-                if not self._space.full:
-                    raise
-                space.wanted = size
-            await space.looked()
-            space.freed += size
-            return await self._commits.submit(apply, arguments, size, frees=True)
-
     async def _expire(self, most: int) -> bool:
         """Delete some of what has lived out its time; whether there may be more."""
         arguments = (self._clock.now_ms(), most, EXPIRED_BYTES)
-        return await self._free(Writer.expire, arguments, EXPIRED_BYTES)
+        return await self._freeing_writes.submit(Writer.expire, arguments, EXPIRED_BYTES)
 
     async def _next_lease(self) -> int | None:
         """When the first time to live is over."""

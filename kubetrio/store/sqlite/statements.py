@@ -92,6 +92,7 @@ HEAD = "SELECT coalesce(max(rev), 0) FROM revision"
 # Writes: find what is there, append to the log, move `current` and `history` along.
 FIND = """SELECT c.rev, r.create_rev, c.size, r.value
     FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
+SIZE = "SELECT size FROM current WHERE key = ?"
 KEY_AND_VALUE = "SELECT key, value FROM revision WHERE rev = ?"
 WHAT_WAS_DONE = "SELECT key, type, prev_rev FROM revision WHERE rev = ?"
 APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value)

@@ -21,9 +21,11 @@ from kubetrio.store.model import (
     Event,
     EventType,
     KeyValue,
+    Reopen,
     Revision,
     Stamped,
     reopened,
+    unstampable,
 )
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import BUSY_TIMEOUT_MS, FILE_NAME, closed_on_failure, connect
@@ -47,6 +49,7 @@ class Writer:
     Args:
         path: database file.
         cache_kib: page cache, KiB.
+        reopen: opens the hole of complete bytes, so that a deletion is stamped.
 
     Attributes:
         connection: the connection.
@@ -56,7 +59,10 @@ class Writer:
         wal_pages: pages of the write-ahead log.
     """
 
-    def __init__(self, path: Path, *, cache_kib: int = CACHE_KIB) -> None:
+    def __init__(
+        self, path: Path, *, cache_kib: int = CACHE_KIB, reopen: Reopen = unstampable
+    ) -> None:
+        self._reopen = reopen
         self.connection = connect(path, synchronous="NORMAL", cache_kib=cache_kib)
         self._execute = self.connection.execute
         self.wal_pages = 0
@@ -229,16 +235,23 @@ class Writer:
         event = Event(revision, key, EventType.UPDATED, stamped, previous)
         return KeyValue(key, stamped, revision, created), (event,)
 
-    def delete(self, key: str, last: Stamped, expected: Revision) -> Wrote[KeyValue]:
-        """Apply a deletion; raises as `update`."""
+    def delete(self, key: str, expected: Revision, last: Stamped | None = None) -> Wrote[Revision]:
+        """Apply a deletion; raises as `update`.
+
+        Args:
+            key: the key.
+            expected: revision it must be at.
+            last: its last state, where the caller knows where its hole is.
+        """
         created, size, previous = self._find(key, expected)
         revision = self.revision + 1
+        if last is None:
+            last = self._reopen(previous)
         stamped = last.at(revision)
         self._append(key, EventType.DELETED, created, (expected, size), stamped)
         self._execute(sql.DROP_CURRENT, (key,))
         self._note(EventType.DELETED, key, stamped, last.hole, (expected, previous))
-        event = Event(revision, key, EventType.DELETED, stamped, previous)
-        return KeyValue(key, stamped, revision, created), (event,)
+        return revision, (Event(revision, key, EventType.DELETED, stamped, previous),)
 
     def write_all(self, changes: Sequence[Change]) -> Wrote[None]:
         """Apply all changes of some keys, or none of them.
@@ -256,12 +269,12 @@ class Writer:
         events: list[Event] = []
         for kind, key, value, expected, ttl_s in changes:
             ttl_ms = ceil(ttl_s * 1000)
-            if kind is EventType.CREATED:
+            if value is None:
+                events += self.delete(key, expected)[1]
+            elif kind is EventType.CREATED:
                 events += self.create(key, value, ttl_ms)[1]
-            elif kind is EventType.UPDATED:
-                events += self.update(key, value, expected, ttl_ms)[1]
             else:
-                events += self.delete(key, value, expected)[1]
+                events += self.update(key, value, expected, ttl_ms)[1]
         return None, events
 
     @contextlib.contextmanager
@@ -336,7 +349,7 @@ class Writer:
         if record.type is EventType.UPDATED:
             self.update(key, stamped, record.previous, record.ttl_ms)
         else:
-            self.delete(key, stamped, record.previous)
+            self.delete(key, record.previous, stamped)
 
     def _lease(self, value: Stamped, ttl_ms: int) -> None:
         """Note until when the newest revision stays, and how its value is stamped again."""
@@ -363,7 +376,7 @@ class Writer:
                     return True, events
                 max_bytes -= size
                 value = self._find(key, revision)[2]
-                events += self.delete(key, reopened(value, hole, revision), revision)[1]
+                events += self.delete(key, revision, reopened(value, hole, revision))[1]
             self._execute(sql.DROP_LEASE, (at, revision))
         return len(due) == most, events
 

@@ -239,7 +239,7 @@ async def write(store: MemoryStore, key: str, obj: Object | None) -> None:
     body = Stamped(b'{"revision":', b"," + text[1:] if len(text) > 2 else b"}")
     if obj is None:
         if found is not None:
-            await store.delete(key, body, expected=found.revision)
+            await store.delete(key, expected=found.revision)
     elif found is None:
         await store.create(key, body)
     else:

@@ -102,7 +102,7 @@ async def test_deletions_are_removed_once_something_newer_is_compacted(
 ) -> None:
     """The newest row stays, also when it is a deletion: it is the revision counter."""
     await churn(store, 3)
-    await store.delete("k", value(), expected=3)
+    await store.delete("k", expected=3)
     await store.compact(4)
     assert rows(tmp_path, "revision") == 1
     await store.create("other", value())
@@ -129,7 +129,7 @@ async def test_file_space_is_given_back(tmp_path: Path) -> None:
         for number in range(100):
             await store.create(f"k{number}", value(20_000))
         for number in range(100):
-            await store.delete(f"k{number}", value(), expected=number + 1)
+            await store.delete(f"k{number}", expected=number + 1)
         await store._upkeep.checkpoint(store._writer.connection)
         assert store.statistics().size_bytes > 2_000_000
         await store.compact(200)
@@ -180,7 +180,7 @@ async def test_the_counter_survives_the_compaction_of_everything(
         async with open_store(tmp_path, CONFIG, seeded(1)) as store:
             await churn(store, 5)
             if last == "delete":
-                await store.delete("k", value(), expected=5)
+                await store.delete("k", expected=5)
             else:
                 await store.update("k", value(), expected=5)
             await store.compact(6)

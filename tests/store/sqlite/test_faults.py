@@ -67,10 +67,11 @@ class Witness:
     def announced(self, events: Sequence[Event]) -> None:
         self.events.extend(events)
 
-    async def write(self, key: str, ask: Callable[[], Awaitable[KeyValue]]) -> bool:
+    async def write(self, key: str, ask: Callable[[], Awaitable[KeyValue | Revision]]) -> bool:
         """Note the answer to a write; False for a refusal."""
         try:
-            self.state[key] = (await ask()).revision
+            answer = await ask()
+            self.state[key] = answer.revision if isinstance(answer, KeyValue) else answer
         except StoreClosed:
             raise
         except StoreUnavailable:
@@ -85,7 +86,7 @@ class Witness:
 
     async def drop(self, store: SqliteStore, key: str) -> None:
         found = self.state.get(key)
-        if found and await self.write(key, lambda: store.delete(key, VALUE, expected=found)):
+        if found and await self.write(key, lambda: store.delete(key, expected=found)):
             del self.state[key]
 
     async def live(self, directory: Path, faults: Faults, config: StoreConfig) -> None:

@@ -225,7 +225,7 @@ def test_a_mapped_file_is_read_as_any_other(tmp_path: Path, writer: Writer) -> N
             assert count() == 300 * (round_ + 1)
         writer.begin(2000)
         for item in reader.range(ALL, None, 0).items:
-            writer.delete(item.key, VALUE, item.revision)
+            writer.delete(item.key, item.revision)
         writer.commit()
         writer.compact(writer.revision)
         while writer.vacuum(1000):
@@ -245,10 +245,10 @@ def test_keys_of_the_past_are_counted_in_either_way(
     fill(writer, 5)
     writer.begin(2000)
     writer.update("k0/0", VALUE, 1)
-    writer.delete("k0/0", VALUE, 6)
+    writer.delete("k0/0", 6)
     writer.create("other", VALUE)
     writer.create("k0/0", VALUE)
-    writer.delete("k2/2", VALUE, 3)
+    writer.delete("k2/2", 3)
     writer.commit()
     expected = [1, 2, 3, 4, 5, 5, 4, 4, 5, 4]
     for back in (1000, 0):

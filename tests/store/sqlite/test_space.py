@@ -75,15 +75,15 @@ async def test_only_deletions_are_taken(
         for name in "abc":
             await store.create(f"k/{name}", VALUE)
         await fill(store, disk)
-        assert store.statistics().full
+        assert store.statistics().refusing
         before = trio.current_time()
         with pytest.raises(StoreFull):
             await store.create("k/d", VALUE)
         with pytest.raises(StoreFull):
             await store.update("k/a", VALUE, expected=1)
         assert trio.current_time() == before
-        assert (await store.update("k/a", VALUE, expected=1, frees=True)).revision == 4
-        assert (await store.delete("k/a", VALUE, expected=4)).revision == 5
+        assert (await store.freeing.update("k/a", VALUE, expected=1)).revision == 4
+        assert await store.delete("k/a", expected=4) == 5
         assert [item.key for item in (await store.range(KEYS)).items] == ["k/b", "k/c"]
 
 
@@ -96,13 +96,13 @@ async def test_a_deletion_that_finds_the_disk_full_goes_through(
         disk.fill(reserve_too=True)
 
         async def give_up_the_reserve() -> None:
-            while not store.statistics().full:
+            while not store.statistics().refusing:
                 await trio.lowlevel.checkpoint()
             disk.fill()
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(give_up_the_reserve)
-            await store.delete("k/a", VALUE, expected=1)
+            await store.delete("k/a", expected=1)
         assert await store.get("k/a") is None
 
 
@@ -112,7 +112,7 @@ async def test_history_goes_for_room(tmp_path: Path, disk: Disk, autojump_clock:
         for name in "abc":
             await store.create(f"k/{name}", VALUE)
         await fill(store, disk)
-        await store.delete("k/a", VALUE, expected=1)
+        await store.delete("k/a", expected=1)
         await trio.sleep(LOOKS_EACH_S + 1)
         assert store.compacted == store.revision
 
@@ -122,10 +122,10 @@ async def test_it_ends_by_itself(tmp_path: Path, disk: Disk, autojump_clock: Moc
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         await fill(store, disk)
         await trio.sleep(100)
-        assert store.statistics().full
+        assert store.statistics().refusing
         disk.clear()
         await trio.sleep(LOOKS_EACH_S + 1)
-        assert not store.statistics().full
+        assert not store.statistics().refusing
         assert (tmp_path / FILE_NAME).stat().st_size == CONFIG.reserve_bytes
         await store.create("k/a", VALUE)
 
@@ -139,7 +139,7 @@ async def test_it_does_not_end_while_the_database_cannot_be_written(
         disk._full = False
         disk._faulty.fault = Fault.FULL
         await trio.sleep(LOOKS_EACH_S * 3)
-        assert store.statistics().full
+        assert store.statistics().refusing
         disk.clear()
 
 
@@ -175,7 +175,7 @@ async def test_a_store_opens_on_a_full_disk(
         assert await store.get("k/a") is not None
         with pytest.raises(StoreFull):
             await store.create("k/c", VALUE)
-        await store.delete("k/a", VALUE, expected=1)
+        await store.delete("k/a", expected=1)
         disk.clear()
         await trio.sleep(LOOKS_EACH_S + 1)
         await store.create("k/c", VALUE)
@@ -191,9 +191,9 @@ async def test_a_store_opens_where_nothing_at_all_can_be_written(
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         assert await store.get("k/a") is not None
         with pytest.raises(StoreFull):
-            await store.delete("k/a", VALUE, expected=1)
+            await store.delete("k/a", expected=1)
         disk.fill()
-        await store.delete("k/a", VALUE, expected=1)
+        await store.delete("k/a", expected=1)
 
 
 async def test_a_full_disk_does_not_disturb_the_end(
@@ -219,7 +219,7 @@ async def test_other_failures_are_logged_once_a_minute(
             for _ in range(20):
                 with pytest.raises(StoreFull):
                     await store.create("k/a", VALUE)
-            assert not store.statistics().full
+            assert not store.statistics().refusing
             faulty.fault = Fault.NONE
     assert caplog.text.count("A write failed") == 1
 

@@ -36,7 +36,7 @@ async def test_old_history_makes_room(
         for _ in range(1000):  # 4 MB
             revision = (await store.update("k/a", VALUE, expected=revision)).revision
         await wait_all_tasks_blocked()
-        assert not store.statistics().full
+        assert not store.statistics().refusing
         assert 0 < store.compacted < revision - 20
         with pytest.raises(Compacted):
             await store.get("k/a", at=1)
@@ -51,7 +51,7 @@ async def test_a_full_database_takes_deletions(
     config = replace(CONFIG, journal_bytes=journal_bytes)
     async with open_store(tmp_path, config, seeded(1)) as store:
         made: dict[str, int] = {}
-        while not store.statistics().full:
+        while not store.statistics().refusing:
             key = f"k/{len(made)}"
             made[key] = (await store.create(key, VALUE)).revision
         with pytest.raises(StoreFull):
@@ -62,9 +62,9 @@ async def test_a_full_database_takes_deletions(
         assert await store.count(KEYS) == len(made)
         for number in range(100):
             key = f"k/{number}"
-            await store.delete(key, VALUE, expected=made.pop(key))
+            await store.delete(key, expected=made.pop(key))
         await trio.sleep(3 * LOOKS_EACH_S)
-        assert not store.statistics().full
+        assert not store.statistics().refusing
         await store.create("k/new", VALUE)
         assert await store.count(KEYS) == len(made) + 1
     with inspect(tmp_path / FILE_NAME) as seen:

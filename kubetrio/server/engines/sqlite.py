@@ -1,0 +1,35 @@
+"""The engine in the data directory: SQLite."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from kubetrio.config import Config
+from kubetrio.env import Env
+from kubetrio.resources.objects import restamp
+from kubetrio.store.model import Store
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.settings import StoreConfig
+
+
+def store_config(config: Config) -> StoreConfig:
+    """The store's part of a configuration."""
+    return StoreConfig(
+        durability=config.storage.durability,
+        history_window_s=config.storage.history_window_s,
+        compact_interval_s=config.storage.compact_interval_s,
+        accept_data_loss=config.storage.accept_data_loss,
+        journal_bytes=config.storage.journal_bytes,
+        quota_bytes=config.storage.quota_backend_bytes,
+        recent_bytes=config.memory.recent_bytes,
+        cache_kib=config.memory.page_cache_bytes // 1024,
+    )
+
+
+def opened(config: Config, env: Env) -> AbstractAsyncContextManager[Store]:
+    """Open the store of the data directory.
+
+    Raises:
+        StoreError: the data directory is in use, foreign or damaged.
+    """
+    return open_store(config.data_dir, store_config(config), env, restamp)
