@@ -29,7 +29,12 @@ from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.observe.logs import Log
 from kubetrio.runtime.groups import call_all
-from kubetrio.schema.elsewhere import Elsewhere, Other, checked, from_resource_list
+from kubetrio.schema.aggregated import (
+    AggregatedDocuments,
+    AggregatedVersion,
+    checked,
+    from_resource_list,
+)
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.swagger_merge import part_of
 from kubetrio.wire import jsonpieces
@@ -86,7 +91,7 @@ class OtherDocuments:
         self._entries: dict[str, Object] = {}
         self._indexed: dict[str, dict[str, str]] = {}
         self._swaggers: dict[str, Object] = {}
-        self._made: Elsewhere | None = None
+        self._made: AggregatedDocuments | None = None
         self._subscribers: list[Callable[[], None]] = []
         routes.subscribe(self._written)
 
@@ -94,16 +99,16 @@ class OtherDocuments:
         """Have a function called when something of it changed; it must return at once."""
         self._subscribers.append(changed)
 
-    def current(self) -> Elsewhere:
+    def current(self) -> AggregatedDocuments:
         """All of it, as it is now."""
         if self._made is None:
             routes = sorted(self._routes.all(), key=_by_priority)
             indexed: dict[str, str] = {}
             for route in reversed(routes):
                 indexed.update(self._indexed.get(route.name) or {})
-            self._made = Elsewhere(
+            self._made = AggregatedDocuments(
                 versions={
-                    route.group_version: Other(route.priorities, self._entry(route))
+                    route.group_version: AggregatedVersion(route.priorities, self._entry(route))
                     for route in routes
                 },
                 local=self._routes.local,

@@ -208,7 +208,7 @@ class PriorityAndFairness(_Holding):
         self.gate = Gate(dispatcher, digest, wall, patience_s=wait_limit(request_timeout_s))
         self.leave: Leave = self.gate.leave if leaving is None else leaving(self.gate.leave)
         self._entries = self.gate.entries
-        self._begin = self.gate.passages.begin
+        self._begin = self.gate.ticketless.begin
         self.counts = ObjectCounts()
         self._registry = registry
         self._hub = hub
@@ -331,7 +331,7 @@ class PriorityAndFairness(_Holding):
         concerned = (*folders, folders[0] + info.name) if info.name else folders
         watchers = self._hub.watchers_of(concerned)
         if not request.paused:
-            entry.tally.watchers.observe(watchers)
+            entry.histograms.watchers.observe(watchers)
         return self._estimator.writing(info.verb, watchers, entry.classified.max_seats)
 
 

@@ -133,7 +133,7 @@ class CustomParts(PlainParts):
             lambda obj: plain.from_stored(own.from_stored(obj)),
         )
 
-    def settle(self, _: Kind) -> WaitingConvert | None:
+    def migrate_stored(self, _: Kind) -> WaitingConvert | None:
         """See `Parts`."""
         version = self.version
         if version is None or version.shared.settled:

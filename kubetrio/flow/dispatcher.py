@@ -42,7 +42,7 @@ from kubetrio.flow.outcomes import (
     Abandoned,
     Finished,
     Reconfigured,
-    Refused,
+    Refusal,
     Rejected,
     Round,
     Started,
@@ -150,7 +150,7 @@ class Dispatcher:
         classified: Classified | None = None,
         *,
         at_once: bool = False,
-    ) -> Ticket | Refused:
+    ) -> Ticket | Refusal:
         """Take in a request.
 
         Args:
@@ -170,7 +170,7 @@ class Dispatcher:
         idle = self._held and not level.ready
         outcome = level.queues.arrive(t, classified.flow, width, request, at_once=at_once)
         if isinstance(outcome, Rejected):
-            return Refused(outcome.reason, level.retry.dropped(t))
+            return Refusal(outcome.reason, level.retry.dropped(t))
         waits = outcome.state is TicketState.QUEUED
         if self._held:
             if level.config.kind is LevelKind.REJECT and not at_once:

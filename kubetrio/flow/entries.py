@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kubetrio.flow.classify import Classified, RequestDigest
 from kubetrio.flow.config import EXEMPT
 from kubetrio.flow.dispatcher import Dispatcher
-from kubetrio.flow.observe import Histogram, Tally
+from kubetrio.flow.observe import Histogram, SchemaHistograms
 
 _REMEMBERED = 4096
 _REMEMBERED_CHARS = 512  # of what a client says: it may ask for anything
@@ -20,18 +20,18 @@ class Entry:
     Args:
         classified: their class.
         headers: of their answers.
-        tally: where they are counted.
+        histograms: where they are counted.
         mutating: which kind they are counted as.
         lasted: where the time that they take is counted.
         exempt: whether they are of the exempt level.
         about: what the owner keeps for them.
-        count: passages since numbers were last handed on.
+        count: requests without tickets since numbers were last handed on.
         busy: seconds that the light ones among them took.
     """
 
     classified: Classified
     headers: tuple[tuple[bytes, bytes], ...]
-    tally: Tally
+    histograms: SchemaHistograms
     mutating: bool
     lasted: Histogram
     exempt: bool
@@ -41,11 +41,11 @@ class Entry:
 
     def observe(self, times: int, queue_length: int) -> None:
         """Count requests that waited for nothing and took one seat."""
-        tally = self.tally
-        tally.waited.observe(0.0, times)
-        tally.seats.observe(1, times)
+        histograms = self.histograms
+        histograms.waited.observe(0.0, times)
+        histograms.seats.observe(1, times)
         if queue_length:
-            tally.queued.observe(queue_length, times)
+            histograms.queued.observe(queue_length, times)
 
 
 class Entries(dict[tuple[object, ...], Entry]):
@@ -55,13 +55,13 @@ class Entries(dict[tuple[object, ...], Entry]):
         dispatcher: classifies.
 
     Attributes:
-        tallies: counters by FlowSchema and priority level, kept for good.
+        histograms: counters by FlowSchema and priority level, kept for good.
     """
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         super().__init__()
         self._dispatcher = dispatcher
-        self.tallies: dict[tuple[str, str], Tally] = {}
+        self.histograms: dict[tuple[str, str], SchemaHistograms] = {}
 
     def remember(
         self, key: tuple[object, ...], digest: RequestDigest, about: object = None
@@ -75,7 +75,9 @@ class Entries(dict[tuple[object, ...], Entry]):
         """
         classified = self._dispatcher.classify(digest)
         names = (classified.flow.schema, classified.level)
-        tally = self.tallies.get(names) or self.tallies.setdefault(names, Tally())
+        histograms = self.histograms.get(names) or self.histograms.setdefault(
+            names, SchemaHistograms()
+        )
         watches = digest.verb == "watch" and digest.is_resource
         entry = Entry(
             classified,
@@ -83,9 +85,9 @@ class Entries(dict[tuple[object, ...], Entry]):
                 (b"X-Kubernetes-PF-FlowSchema-UID", classified.schema_uid.encode()),
                 (b"X-Kubernetes-PF-PriorityLevel-UID", classified.level_uid.encode()),
             ),
-            tally,
+            histograms,
             digest.mutating,
-            tally.watched if watches else tally.executed,
+            histograms.watched if watches else histograms.executed,
             classified.level == EXEMPT,
             about,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kubetrio.flow.config import EXEMPT
-from kubetrio.flow.observe import Histogram, Snapshot, Tally, less
+from kubetrio.flow.observe import Histogram, SchemaHistograms, Snapshot, less
 from kubetrio.flow.occupancy import RatioSnapshot
 from kubetrio.flow.report import LevelStatistics, SchemaStatistics
 from kubetrio.flow.seats import seconds
@@ -40,16 +40,16 @@ _BY_FLOW: tuple[tuple[str, str, Callable[[SchemaStatistics], float]], ...] = (
 )
 
 
-def _queued(tally: Tally) -> Histogram:
+def _queued(of_schema: SchemaHistograms) -> Histogram:
     # Those of the exempt level have no queues.
-    return less(tally.queued, 1, min(tally.passed_again, tally.queued.counts[1]))
+    return less(of_schema.queued, 1, min(of_schema.passed_again, of_schema.queued.counts[1]))
 
 
-def _seats(tally: Tally) -> Histogram:
-    return less(tally.seats, 1, tally.passed_again)
+def _seats(of_schema: SchemaHistograms) -> Histogram:
+    return less(of_schema.seats, 1, of_schema.passed_again)
 
 
-_TALLIES: tuple[tuple[str, str, Callable[[Tally], Histogram]], ...] = (
+_OF_SCHEMAS: tuple[tuple[str, str, Callable[[SchemaHistograms], Histogram]], ...] = (
     ("request_queue_length_after_enqueue", "Length of its queue with it.", _queued),
     ("work_estimated_seats", "Most seats a request is worth.", _seats),
     ("watch_count_samples", "Watches that a write is thought to wake.", lambda v: v.watchers),
@@ -118,8 +118,8 @@ def _by_flow(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
     )
     for schema, level_name, numbers in rows:
         labels = [schema, level_name]
-        tally = snapshot.tallies.get((schema, level_name))
-        again = 0 if tally is None else tally.started_again
+        histograms = snapshot.histograms.get((schema, level_name))
+        again = 0 if histograms is None else histograms.started_again
         dispatched.add_metric(labels, max(numbers.dispatched - again, 0))
         if numbers.no_accommodation:
             crowded_out.add_metric(labels, numbers.no_accommodation)
@@ -172,18 +172,18 @@ def _requests(snapshot: Snapshot) -> Iterator[prometheus.Metric]:
         "Time from start to end; of watches, until their state is sent.",
         labels=(*FLOW, "type"),
     )
-    for (schema, level), tally in snapshot.tallies.items():
+    for (schema, level), histograms in snapshot.histograms.items():
         if level != EXEMPT:  # there is nothing that its requests could wait for
-            began = less(tally.waited, 0.0, tally.passed_again)
+            began = less(histograms.waited, 0.0, histograms.passed_again)
             _add(waited, ["true", schema, level], began)
-            _add(waited, ["false", schema, level], tally.given_up)
-        _add(executed, [schema, level, "regular"], tally.executed)
-        _add(executed, [schema, level, "watch"], tally.watched)
+            _add(waited, ["false", schema, level], histograms.given_up)
+        _add(executed, [schema, level, "regular"], histograms.executed)
+        _add(executed, [schema, level, "watch"], histograms.watched)
     yield from (waited, executed)
-    for name, text, read in _TALLIES:
+    for name, text, read in _OF_SCHEMAS:
         family = prometheus.HistogramMetricFamily(PREFIX + name, text, labels=FLOW)
-        for (schema, level), tally in snapshot.tallies.items():
-            _add(family, [schema, level], read(tally))
+        for (schema, level), histograms in snapshot.histograms.items():
+            _add(family, [schema, level], read(histograms))
         yield family
 
 

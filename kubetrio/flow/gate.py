@@ -25,11 +25,11 @@ queue, and whoever has most connections would have most of every round.  So:
 
 Requests of exempt levels run at once, always.
 
-Instruments (``trio.abc.Instrument``) mark the rounds while flows have company, now and then while
+Instruments (``trio.abc.Instrument``) mark the rounds while flows contend, now and then while
 there is one flow, and count the tasks that are about to run while there is more than one.  While
 there is more to start a task, the pacemaker, keeps the loop from sleeping.
 
-What needs no decision passes without a ticket; see `flow.passages`.
+A request that needs no decision runs without a ticket; see `flow.ticketless`.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from kubetrio.flow.config import FlowSchema, PriorityLevel
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.entries import Entries, Entry
 from kubetrio.flow.observe import Snapshot
-from kubetrio.flow.outcomes import Refused
+from kubetrio.flow.outcomes import Refusal
 from kubetrio.flow.parking import SWEEP_S, Parked, ParkedRequests
-from kubetrio.flow.passages import Asked, Passages
 from kubetrio.flow.report import FlowStatistics, QueueStatistics, RequestStatistics
-from kubetrio.flow.rounds import Company, Rounds
+from kubetrio.flow.rounds import FlowContention, Rounds
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket, TicketState
+from kubetrio.flow.ticketless import Request, TicketlessRequests
 
 # Seats started in one round while requests wait.  Measured with 64 connections of one flow and one
 # of another: two or four seats are no faster, as a round costs little, and the small flow waits
@@ -81,13 +81,13 @@ class Gate:
 
     Attributes:
         entries: what is remembered of requests.
-        passages: of requests without tickets; where exempt ones begin without further ado.
+        ticketless: of requests without tickets; where exempt ones begin without further ado.
     """
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        describe: Callable[[Asked], RequestDigest],
+        describe: Callable[[Request], RequestDigest],
         wall: Callable[[], float],
         *,
         patience_s: float = 15.0,
@@ -100,13 +100,13 @@ class Gate:
         self._wall = wall
         self._window = window
         self.entries = Entries(dispatcher)
-        self.passages = Passages(dispatcher, describe)
+        self.ticketless = TicketlessRequests(dispatcher, describe)
         self._parked = ParkedRequests()
         self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
         self._refusing = 0  # rounds with somebody in line
         self._patience_s = patience_s
         self._retry_after_s = 1  # of the last request that gave up
-        self._company = Company()
+        self._contention = FlowContention()
         self._rounds = Rounds(self._begin_round)
         self._direct = 0  # requests that ran at once in this round
         self._backlogged = False  # whether requests waited when this round began
@@ -122,72 +122,78 @@ class Gate:
 
     # ------------------------------------------------------------------ requests
 
-    def passes(self, asked: Asked, entry: Entry) -> bool:
+    def passes(self, request: Request, entry: Entry) -> bool:
         """Let a request of one seat run at once, if there is nothing to wait for.
 
         When True, `leave` must follow.  When False, `admit` it.  An exempt request of one seat may
-        begin its passage without this.
+        begin without this.
         """
         if not entry.exempt:
             flow = entry.classified.flow
-            if flow is not self._company.flow:
-                self._company.meet(flow, asked.started)
+            if flow is not self._contention.flow:
+                self._contention.meet(flow, request.started)
             if not self._rounds.watching and (
-                self._direct >= UNSEEN_TASKS or asked.started < self._company.until
+                self._direct >= UNSEEN_TASKS or request.started < self._contention.until
             ):
                 self._watch()
-            if not self._quiet(asked.started):
+            if not self._quiet(request.started):
                 return False
-        if not self.passages.begin(asked, entry):
+        if not self.ticketless.begin(request, entry):
             return False
         self._direct += 1
         return True
 
-    def pauses(self, asked: Asked, now: float) -> None:
+    def pauses(self, request: Request, now: float) -> None:
         """Have the `leave` that follows at once not count as the end of an execution."""
-        seat = asked.seat
+        seat = request.seat
         entry = seat.entry if isinstance(seat, Ticket) else seat
-        begun = seat.started_at if isinstance(seat, Ticket) else asked.started
+        begun = seat.started_at if isinstance(seat, Ticket) else request.started
         if isinstance(entry, Entry):
             entry.lasted.observe(max(now - (now if begun is None else begun), 0.0), -1)
 
-    def resumed(self, asked: Asked) -> None:
+    def resumed(self, request: Request) -> None:
         """Note that a request that `pauses` has a seat again."""
-        seat = asked.seat
+        seat = request.seat
         entry = seat.entry if isinstance(seat, Ticket) else seat
         if isinstance(entry, Entry):
-            entry.tally.started_again += 1
-            entry.tally.passed_again += isinstance(seat, Entry)
+            entry.histograms.started_again += 1
+            entry.histograms.passed_again += isinstance(seat, Entry)
 
     async def admit(
-        self, asked: Asked, entry: Entry, width: Width, patience_s: float, *, again: bool = False
-    ) -> Refused | None:
+        self,
+        request: Request,
+        entry: Entry,
+        width: Width,
+        patience_s: float,
+        *,
+        again: bool = False,
+    ) -> Refusal | None:
         """Wait for a seat.  Without a refusal `leave` must follow.
 
         Args:
-            asked: the request.
+            request: the request.
             entry: of requests like it.
             width: seats it takes.
             patience_s: how long it may wait, in seconds.
             again: whether it had one before, and is counted; see `pauses`.
         """
-        t = asked.started
-        self.passages.settle(t)
+        t = request.started
+        self.ticketless.settle(t)
         self._watch()
         at_once = not self._running or entry.exempt or self._quiet(t)
-        dispatcher, tally = self._dispatcher, entry.tally
+        dispatcher, histograms = self._dispatcher, entry.histograms
         ticket = dispatcher.arrive(
-            t, self._describe(asked), width, entry.classified, at_once=at_once
+            t, self._describe(request), width, entry.classified, at_once=at_once
         )
         if not again:
-            tally.seats.observe(width.max_seats)
-        if isinstance(ticket, Refused):
-            tally.given_up.observe(0.0)
+            histograms.seats.observe(width.max_seats)
+        if isinstance(ticket, Refusal):
+            histograms.given_up.observe(0.0)
             await self._stand_in_line()
             return ticket
         if ticket.queue is not None and not again:
-            tally.queued.observe(ticket.queue_length)
-        asked.seat = ticket
+            histograms.queued.observe(ticket.queue_length)
+        request.seat = ticket
         ticket.entry = entry
         parks = ticket.state is TicketState.QUEUED or dispatcher.seated(ticket)
         if parks and self._backlogged and self._direct < self._window:
@@ -195,57 +201,57 @@ class Gate:
         if not parks:
             self._direct += 1
             if not again:
-                tally.waited.observe(0.0)
+                histograms.waited.observe(0.0)
             return None
         if patience_s >= self._patience_s:
-            refused = await self._park(ticket, asked)
+            refused = await self._park(ticket, request)
         else:
             # Less patient than the rest: the timer, which looks at the oldest, would be late.
             with trio.CancelScope(deadline=t + patience_s) as scope:
-                refused = await self._park(ticket, asked, scope)
+                refused = await self._park(ticket, request, scope)
             if scope.cancelled_caught:
-                return Refused(Reason.TIME_OUT, self._retry_after_s)
+                return Refusal(Reason.TIME_OUT, self._retry_after_s)
         if refused is None and not again:
-            tally.waited.observe(trio.current_time() - t)
+            histograms.waited.observe(trio.current_time() - t)
         return refused
 
-    def leave(self, asked: Asked, now: float) -> None:
+    def leave(self, request: Request, now: float) -> None:
         """Give the seat back; once is enough, twice is fine.
 
         Args:
-            asked: the request.
+            request: the request.
             now: by Trio's clock.
         """
-        seat = asked.seat
+        seat = request.seat
         if seat is None:
             return
-        asked.seat = None
+        request.seat = None
         if isinstance(seat, Ticket):
             self._finish(seat, now)
         else:
-            self.passages.end(asked, seat, now)
+            self.ticketless.end(request, seat, now)
 
     # ------------------------------------------------------------------ waiting
 
     async def _park(
-        self, ticket: Ticket, asked: Asked, scope: trio.CancelScope | None = None
-    ) -> Refused | None:
+        self, ticket: Ticket, request: Request, scope: trio.CancelScope | None = None
+    ) -> Refusal | None:
         """Wait until the ticket is started or its time is up."""
         if self._closing:
-            return self._give_up(ticket, asked, Reason.CANCELLED)
-        self._parked[ticket] = Parked(trio.lowlevel.current_task(), asked)
-        if self._due > asked.started + SWEEP_S:
-            self._call_by(asked.started + SWEEP_S)
+            return self._give_up(ticket, request, Reason.CANCELLED)
+        self._parked[ticket] = Parked(trio.lowlevel.current_task(), request)
+        if self._due > request.started + SWEEP_S:
+            self._call_by(request.started + SWEEP_S)
         self._kick()
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             late = scope is not None and scope.cancel_called
             del self._parked[ticket]
-            refused = self._give_up(ticket, asked, Reason.TIME_OUT if late else Reason.CANCELLED)
+            refused = self._give_up(ticket, request, Reason.TIME_OUT if late else Reason.CANCELLED)
             self._retry_after_s = refused.retry_after_s
             return trio.lowlevel.Abort.SUCCEEDED
 
-        refused: Refused | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        refused: Refusal | None = await trio.lowlevel.wait_task_rescheduled(abort)
         return refused
 
     async def _stand_in_line(self) -> None:
@@ -265,27 +271,27 @@ class Gate:
 
         await trio.lowlevel.wait_task_rescheduled(abort)
 
-    def _give_up(self, ticket: Ticket, asked: Asked, reason: Reason) -> Refused:
+    def _give_up(self, ticket: Ticket, request: Request, reason: Reason) -> Refusal:
         """Take a request out of flow control, as if it had never come.
 
         At once, not when its task runs next: until then a round may begin and start it.
         """
         now = trio.current_time()
-        self.passages.settle(now)
-        asked.seat = None
+        self.ticketless.settle(now)
+        request.seat = None
         entry = ticket.entry
         if isinstance(entry, Entry):
-            entry.tally.given_up.observe(now - asked.started)
+            entry.histograms.given_up.observe(now - request.started)
         if ticket.state is TicketState.QUEUED:
             retry = self._dispatcher.abandon(now, ticket, reason).retry_after_s
         else:
             self._dispatcher.finish(now, ticket)
             retry = 1
         self._kick()
-        return Refused(reason, retry)
+        return Refusal(reason, retry)
 
     def _finish(self, ticket: Ticket, now: float) -> None:
-        self.passages.settle(now)
+        self.ticketless.settle(now)
         entry = ticket.entry
         if isinstance(entry, Entry):
             spent = now - (ticket.started_at or now)
@@ -300,9 +306,9 @@ class Gate:
         """Whether nobody waits, and the order of those that come in this round does not matter."""
         if self._parked:
             return False
-        if now >= self._company.until:
+        if now >= self._contention.until:
             return self._direct < LONE_TASKS
-        return self._company.tasks <= self._crowd and self._direct < self._crowd
+        return self._contention.tasks <= self._crowd and self._direct < self._crowd
 
     # ------------------------------------------------------------------ the loop
 
@@ -316,7 +322,7 @@ class Gate:
         self._direct = 0
         if self._parked and self._more:
             now = trio.current_time()
-            window = self._window if now < self._company.until else LONE_TASKS
+            window = self._window if now < self._contention.until else LONE_TASKS
             self._start(now, window)
         self._backlogged = bool(self._parked)
         if self._line:
@@ -325,12 +331,12 @@ class Gate:
                 task = next(iter(self._line))
                 del self._line[task]
                 trio.lowlevel.reschedule(task)
-        self._company.next_round()
-        if not waiting and not self._company.there:
+        self._contention.next_round()
+        if not waiting and not self._contention.there:
             self._rounds.rest()
 
     def _start(self, t: float, seats: int) -> int:
-        self.passages.settle(t)
+        self.ticketless.settle(t)
         round_ = self._dispatcher.dispatch(t, seats)
         for ticket in round_.started:
             parked = self._parked.pop(ticket)
@@ -354,7 +360,7 @@ class Gate:
         """Keep pace and time until cancelled; without it every request runs at its arrival."""
         self._running = True
         try:
-            with self._company:
+            with self._contention:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(self._pace, name="flow control pacemaker")
                     nursery.start_soon(self._keep_time, name="flow control timer")
@@ -390,7 +396,7 @@ class Gate:
             with trio.CancelScope(deadline=self._due) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            self.passages.settle(now)
+            self.ticketless.settle(now)
             self._dispatcher.advance(now)
             if now >= adjust_at:
                 self._dispatcher.adjust(now)
@@ -407,7 +413,7 @@ class Gate:
 
     def _send_away(self, ticket: Ticket, reason: Reason) -> None:
         parked = self._parked.pop(ticket)
-        refused = self._give_up(ticket, parked.asked, reason)
+        refused = self._give_up(ticket, parked.request, reason)
         trio.lowlevel.reschedule(parked.task, outcome.Value(refused))
 
     def close(self) -> None:
@@ -425,7 +431,7 @@ class Gate:
     ) -> frozenset[str]:
         """Take over a configuration; returns the names of dangling schemas."""
         now = trio.current_time()
-        self.passages.settle(now)
+        self.ticketless.settle(now)
         changed = self._dispatcher.reconfigure(now, schemas, levels)
         self.entries.clear()
         self._kick()
@@ -438,27 +444,29 @@ class Gate:
     def snapshot(self) -> Snapshot:
         """All numbers as of now."""
         now = trio.current_time()
-        self.passages.settle(now)
-        return Snapshot(now, self._wall(), self._dispatcher.statistics(now), self.entries.tallies)
+        self.ticketless.settle(now)
+        return Snapshot(
+            now, self._wall(), self._dispatcher.statistics(now), self.entries.histograms
+        )
 
     def queues(self) -> dict[str, tuple[QueueStatistics, ...]]:
         """Queues by level."""
-        self.passages.settle(trio.current_time())
+        self.ticketless.settle(trio.current_time())
         return self._dispatcher.queues()
 
     def flows(self) -> dict[str, FlowStatistics]:
         """Requests waiting and executing by flow, by level."""
-        self.passages.settle(trio.current_time())
+        self.ticketless.settle(trio.current_time())
         return self._dispatcher.flows()
 
     def requests(self) -> dict[str, tuple[RequestStatistics, ...]]:
         """Requests waiting and executing by level."""
-        self.passages.settle(trio.current_time())
+        self.ticketless.settle(trio.current_time())
         return self._dispatcher.requests()
 
     def executing(self) -> tuple[int, int]:
         """Requests executing now: read-only, mutating."""
-        self.passages.settle(trio.current_time())
+        self.ticketless.settle(trio.current_time())
         return self._dispatcher.executing
 
     def queued(self) -> tuple[int, int]:

@@ -113,7 +113,7 @@ def less(histogram: Histogram, value: float, times: int) -> Histogram:
     return made
 
 
-class Tally:
+class SchemaHistograms:
     """Histograms of the requests of one FlowSchema in one level.
 
     Attributes:
@@ -145,7 +145,7 @@ class Tally:
         self.passed_again = self.started_again = 0
 
 
-Tallies = Mapping[tuple[str, str], Tally]  # by FlowSchema and level
+HistogramsBySchema = Mapping[tuple[str, str], SchemaHistograms]  # by FlowSchema and level
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +156,13 @@ class Snapshot:
         now: seconds of the monotonic clock in use.
         wall: the same moment, in seconds since the epoch.
         statistics: of levels.
-        tallies: of requests.
+        histograms: of requests.
     """
 
     now: float
     wall: float
     statistics: DispatcherStatistics
-    tallies: Tallies
+    histograms: HistogramsBySchema
 
 
 def priority_level_rows(statistics: DispatcherStatistics) -> Iterable[tuple[str, ...]]:

@@ -38,7 +38,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """A request was refused.
 
     Args:

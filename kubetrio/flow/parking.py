@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import trio
 
-from kubetrio.flow.passages import Asked
 from kubetrio.flow.ticket import Ticket
+from kubetrio.flow.ticketless import Request
 
 # How often parked requests are looked at, and how many at a time.
 SWEEP_S = 0.5
@@ -24,7 +24,7 @@ class Parked(NamedTuple):
     """A request that waits: its task, and itself (a tuple: made for each under load)."""
 
     task: trio.lowlevel.Task
-    asked: Asked
+    request: Request
 
 
 class ParkedRequests(dict[Ticket, Parked]):
@@ -32,7 +32,7 @@ class ParkedRequests(dict[Ticket, Parked]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._suspects: list[Ticket] = []  # to be asked whether their clients are there
+        self._to_probe: list[Ticket] = []  # to be asked whether their clients are there
 
     def due(self, now: float, patience_s: float) -> float:
         """Return when to look next; no request's time is up before.
@@ -42,8 +42,8 @@ class ParkedRequests(dict[Ticket, Parked]):
             patience_s: how long requests wait, in seconds.
         """
         for oldest in self.values():
-            again = now + (SWEEP_AGAIN_S if self._suspects else SWEEP_S)
-            return max(now, min(again, oldest.asked.started + patience_s))
+            again = now + (SWEEP_AGAIN_S if self._to_probe else SWEEP_S)
+            return max(now, min(again, oldest.request.started + patience_s))
         return now + patience_s
 
     def late(self, now: float, patience_s: float) -> list[Ticket]:
@@ -56,7 +56,7 @@ class ParkedRequests(dict[Ticket, Parked]):
         return [
             ticket
             for ticket, parked in takewhile(
-                lambda item: now - item[1].asked.started >= patience_s, self.items()
+                lambda item: now - item[1].request.started >= patience_s, self.items()
             )
         ]
 
@@ -66,19 +66,19 @@ class ParkedRequests(dict[Ticket, Parked]):
         Args:
             now: by Trio's clock.
         """
-        if not self._suspects:
-            self._suspects = list(self)
-            self._suspects.reverse()  # the oldest first
+        if not self._to_probe:
+            self._to_probe = list(self)
+            self._to_probe.reverse()  # the oldest first
         gone: list[Ticket] = []
-        for _ in range(min(SWEPT, len(self._suspects))):
-            ticket = self._suspects.pop()
-            suspect = self.get(ticket)
-            if suspect is None:
+        for _ in range(min(SWEPT, len(self._to_probe))):
+            ticket = self._to_probe.pop()
+            parked = self.get(ticket)
+            if parked is None:
                 continue
-            asked = suspect.asked
-            if now - asked.started < SWEEP_S:
-                self._suspects.clear()  # those after it are younger
+            request = parked.request
+            if now - request.started < SWEEP_S:
+                self._to_probe.clear()  # those after it are younger
                 break
-            if asked.gone is not None and asked.gone():
+            if request.gone is not None and request.gone():
                 gone.append(ticket)
         return gone

@@ -13,9 +13,9 @@ import trio
 
 from kubetrio.flow.ticket import Flow
 
-# How long it is remembered that a flow had company: longer than the two seconds in which leaders
+# How long it is remembered that a flow contended: longer than the two seconds in which leaders
 # renew their leases, so that they never meet a full round.
-COMPANY_S = 3.0
+CONTENTION_S = 3.0
 
 
 class Rounds(trio.abc.Instrument):
@@ -57,12 +57,12 @@ class _Scheduled(trio.abc.Instrument):
         self.count += 1
 
 
-class Company:
+class FlowContention:
     """Whether requests are of several flows; while they are, tasks are counted.
 
     Attributes:
         flow: of the last request.
-        until: until when that flow has company, by Trio's clock.
+        until: until when that flow contends, by Trio's clock.
         tasks: that run in this round, at most; 0 when nobody counts them.
     """
 
@@ -86,7 +86,7 @@ class Company:
     def meet(self, flow: Flow, now: float) -> None:
         """A request comes that may be of another flow than the last one."""
         if self.flow is not None and flow != self.flow:
-            self.until = now + COMPANY_S
+            self.until = now + CONTENTION_S
             if self._scheduled is None and self._running:
                 self._scheduled = _Scheduled()
                 trio.lowlevel.add_instrument(self._scheduled)
@@ -94,7 +94,7 @@ class Company:
 
     @property
     def there(self) -> bool:
-        """Whether the flow of the last request has company."""
+        """Whether the flow of the last request contends."""
         return self._scheduled is not None
 
     def next_round(self) -> None:

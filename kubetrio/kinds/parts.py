@@ -113,7 +113,7 @@ class BuiltinParts:
             companion=(group, version, resource) if resource else None,
         )
 
-    def settle(self, _: Kind) -> WaitingConvert | None:
+    def migrate_stored(self, _: Kind) -> WaitingConvert | None:
         """See `Parts`: what is stored is what would be written today."""
         return None
 

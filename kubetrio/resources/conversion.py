@@ -66,7 +66,7 @@ async def from_stored(kind: Kind, objects: Sequence[Object]) -> Sequence[Object]
     """
     if kind.waiting is None:
         return [kind.from_stored(obj) for obj in objects]
-    return await converted(objects, kind, kind.waiting, every=kind.settle is not None)
+    return await converted(objects, kind, kind.waiting, every=kind.migrate_stored is not None)
 
 
 async def between(obj: Object, kind: Kind, wanted: Kind) -> Object:

@@ -21,7 +21,7 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.typeschema import OPAQUE, TypeKind, TypeSchema
 from kubetrio.resources.conversion import converted
 from kubetrio.schema.empties import below, in_wholes, put_back
-from kubetrio.schema.kind import Kind, WaitingConvert, kept
+from kubetrio.schema.kind import Kind, WaitingConvert, cached_on_kind
 from kubetrio.wire import jsonwire
 from kubetrio.wire.report import Empties, Report
 
@@ -85,7 +85,7 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
     return to_version
 
 
-@kept
+@cached_on_kind
 def rules_of(resource: Kind, subresource: str) -> Rules:
     """Ownership rules of a resource or subresource."""
     return Rules(
@@ -123,7 +123,7 @@ class _Shapes(dict[tuple[str, Hashable], Object]):
 _KNOWN: WeakValueDictionary[int, _Shapes] = WeakValueDictionary()
 
 
-@kept
+@cached_on_kind
 def _shapes_of(_: Kind) -> _Shapes:
     made = _Shapes()
     _KNOWN[id(made)] = made
@@ -283,7 +283,7 @@ class FieldManager:
             rules=self._rules(),
             empty=resource.type.zero,
             fits=resource.builtin,
-            settled=resource.settle is None,
+            settled=resource.migrate_stored is None,
         )
 
     def created(self, obj: Object) -> None:

@@ -18,7 +18,7 @@ from kubetrio.schema import builtin
 Json = dict[str, Any]
 
 
-class Held(NamedTuple):
+class AnnotatedField(NamedTuple):
     """An annotation that is a member of the internal object.
 
     Args:
@@ -34,14 +34,14 @@ class Held(NamedTuple):
 
 
 @cache
-def held_in(type_name: str) -> Held | None:
+def annotated_field(type_name: str) -> AnnotatedField | None:
     """The annotation that is a member of a type's internal object, if there is one.
 
     Args:
         type_name: full name of the type.
     """
     found = builtin.load("annotated").get(type_name)
-    return None if found is None else Held(**found)
+    return None if found is None else AnnotatedField(**found)
 
 
 def _with(obj: Json, name: str, value: str | None) -> Json:
@@ -67,7 +67,7 @@ def read_annotations(type_name: str, obj: Json) -> Json:
     Raises:
         ValueError: an annotation is no number, in Go's words.
     """
-    held = held_in(type_name)
+    held = annotated_field(type_name)
     if held is None:
         return obj
     name = held.annotation

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.schema import builtin
-from kubetrio.schema.elsewhere import NOWHERE, Elsewhere
+from kubetrio.schema.aggregated import NOTHING_AGGREGATED, AggregatedDocuments
 from kubetrio.schema.kind import Kind, Subresource
 from kubetrio.schema.registry import Registry
 from kubetrio.schema.steps import Steps, finish
@@ -74,14 +74,16 @@ def api_versions(server_address: str) -> Json:
     }
 
 
-def api_group_list(registry: Registry, elsewhere: Elsewhere = NOWHERE) -> Json:
+def api_group_list(
+    registry: Registry, others: AggregatedDocuments = NOTHING_AGGREGATED
+) -> Json:
     """The answer of ``GET /apis``: APIGroupList in order of priority, without the core group.
 
     Args:
         registry: what is served.
-        elsewhere: what others serve.
+        others: documents of other servers.
     """
-    groups = elsewhere.groups(registry, walked=True)
+    groups = others.groups(registry, walked=True)
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
@@ -89,9 +91,11 @@ def api_group_list(registry: Registry, elsewhere: Elsewhere = NOWHERE) -> Json:
     }
 
 
-def api_group(registry: Registry, group: str, elsewhere: Elsewhere = NOWHERE) -> Json | None:
+def api_group(
+    registry: Registry, group: str, others: AggregatedDocuments = NOTHING_AGGREGATED
+) -> Json | None:
     """The answer of ``GET /apis/<group>``: APIGroup, or None for a group that is not served."""
-    versions = elsewhere.groups(registry, walked=True).get(group)
+    versions = others.groups(registry, walked=True).get(group)
     if not group or not versions:
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)}
@@ -167,14 +171,16 @@ def aggregated(
 
 
 def aggregated_steps(
-    registry: Registry, groups: Literal["core", "named"], elsewhere: Elsewhere = NOWHERE
+    registry: Registry,
+    groups: Literal["core", "named"],
+    others: AggregatedDocuments = NOTHING_AGGREGATED,
 ) -> Steps[Json]:
     """``aggregated`` in steps of some groups, with what others serve; arguments as there."""
     items: list[Json] = []
-    for group, versions in elsewhere.groups(registry).items():
+    for group, versions in others.groups(registry).items():
         if bool(group) != (groups == "named"):
             continue
-        made = [_aggregated_version(registry, group, item, elsewhere) for item in versions]
+        made = [_aggregated_version(registry, group, item, others) for item in versions]
         items.append({"metadata": {"name": group} if group else {}, "versions": made})
         if len(items) % GROUPS == 0:
             yield
@@ -186,8 +192,10 @@ def aggregated_steps(
     }
 
 
-def _aggregated_version(registry: Registry, group: str, version: str, elsewhere: Elsewhere) -> Json:
-    other = elsewhere.versions.get(GroupVersion(group, version))
+def _aggregated_version(
+    registry: Registry, group: str, version: str, others: AggregatedDocuments
+) -> Json:
+    other = others.versions.get(GroupVersion(group, version))
     if other is not None:
         return other.entry
     resources = registry.by_group_version[GroupVersion(group, version)]
@@ -256,17 +264,19 @@ def _add_present(entry: Json, **members: Any) -> None:
 
 
 def root_paths(
-    registry: Registry, health_checks: Sequence[str], elsewhere: Elsewhere = NOWHERE
+    registry: Registry,
+    health_checks: Sequence[str],
+    others: AggregatedDocuments = NOTHING_AGGREGATED,
 ) -> Json:
     """The answer of ``GET /``: every path with a handler, sorted.
 
     Args:
         registry: what is served; gives the paths below ``/api`` and ``/apis``.
         health_checks: paths of the health endpoints, such as ``/livez`` and ``/livez/ping``.
-        elsewhere: what others serve.
+        others: documents of other servers.
     """
     paths = {"/api", "/apis", "/apis/", *health_checks}
-    for group, versions in elsewhere.groups(registry, walked=True).items():
+    for group, versions in others.groups(registry, walked=True).items():
         root = f"/apis/{group}" if group else "/api"
         paths.add(root)
         paths.update(f"{root}/{version}" for version in versions)

@@ -130,7 +130,7 @@ class Parts(Protocol):
     def selectors(self, kind: Kind) -> FieldSelectors:
         """Fields its objects can be selected by."""
 
-    def settle(self, kind: Kind) -> WaitingConvert | None:
+    def migrate_stored(self, kind: Kind) -> WaitingConvert | None:
         """What brings stored objects in order, while some may need it; asked each time."""
 
 
@@ -165,7 +165,7 @@ class PlainParts:
         """See `Parts`."""
         return FieldSelectors(refusal=SHORT)
 
-    def settle(self, _: Kind) -> WaitingConvert | None:
+    def migrate_stored(self, _: Kind) -> WaitingConvert | None:
         """See `Parts`: what is stored is as it was written, and stays."""
         return None
 
@@ -365,12 +365,12 @@ class Kind:
     def waiting(self) -> WaitingConvert | None:
         """What converts between this version and the stored one where that has to be waited for.
 
-        Objects of such a kind are converted by `resources.conversion`, and by nobody else.  While
+        Objects of such a kind are converted by `resources.conversion` alone.  While
         what is stored may look otherwise than the stored version has it, that is every version.
         """
-        settle = self.settle
-        if settle is not None:
-            return settle
+        migrate_stored = self.migrate_stored
+        if migrate_stored is not None:
+            return migrate_stored
         return None if self.stored is self else self._conversion.waiting
 
     @cached_property
@@ -395,12 +395,12 @@ class Kind:
         return not self.builtin and (self.stored is self or self._conversion.renames)
 
     @property
-    def settle(self) -> WaitingConvert | None:
+    def migrate_stored(self) -> WaitingConvert | None:
         """What brings stored objects in order that were written by other schemas or versions.
 
         None when all objects are known to be as they would be written today.
         """
-        return None if self.builtin else self.parts.settle(self)
+        return None if self.builtin else self.parts.migrate_stored(self)
 
     def to_stored(self, obj: Json) -> Json:
         """An object of this version in the version that is stored.
@@ -420,7 +420,7 @@ class Kind:
 
     @cached_property
     def made(self) -> dict[Hashable, Any]:
-        """What others make of it and keep, by what makes it; see `kept`."""
+        """What others make of it and keep, by what makes it; see `cached_on_kind`."""
         return {}
 
     @cached_property
@@ -445,7 +445,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def kept(make: Callable[Concatenate[Kind, P], T]) -> Callable[Concatenate[Kind, P], T]:
+def cached_on_kind(make: Callable[Concatenate[Kind, P], T]) -> Callable[Concatenate[Kind, P], T]:
     """Remember what a function makes of a kind on the kind's value, so that it goes with it.
 
     Args:

@@ -37,7 +37,7 @@ class ObjectType(Protocol):
         """How objects of it are merged."""
 
     @property
-    def held(self) -> annotated.Held | None:
+    def held(self) -> annotated.AnnotatedField | None:
         """An annotation that is a member of the internal object."""
 
     @property
@@ -105,9 +105,9 @@ class BuiltinType:
         return patchmeta.for_type(self.name)
 
     @cached_property
-    def held(self) -> annotated.Held | None:
+    def held(self) -> annotated.AnnotatedField | None:
         """See `ObjectType`."""
-        return annotated.held_in(self.name)
+        return annotated.annotated_field(self.name)
 
     @cached_property
     def free_form(self) -> bool:

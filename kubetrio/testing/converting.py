@@ -82,7 +82,7 @@ class _Waiting:
     def __init__(self, parts: Parts, webhook: Webhook) -> None:
         self.strategy, self.rules, self.printer = parts.strategy, parts.rules, parts.printer
         self.object_type, self.selectors = parts.object_type, parts.selectors
-        self.settle = parts.settle
+        self.migrate_stored = parts.migrate_stored
         self._webhook = webhook
 
     def conversion(self, _: Kind) -> Conversion:

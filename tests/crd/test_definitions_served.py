@@ -433,7 +433,7 @@ async def test_stored_bytes_go_out_once_it_is_known_that_they_may(server: Server
     kind = server.api.storage.registry.resources[GROUP, "v1", "beasts"]
 
     async def known() -> bool:
-        return kind.settle is None
+        return kind.migrate_stored is None
 
     await until(known)
     assert kind.waiting is None

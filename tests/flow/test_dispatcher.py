@@ -21,7 +21,7 @@ from kubetrio.flow.config import (
     digest,
 )
 from kubetrio.flow.dispatcher import Dispatcher, wait_limit
-from kubetrio.flow.outcomes import Refused
+from kubetrio.flow.outcomes import Refusal
 from kubetrio.flow.report import LevelStatistics
 from kubetrio.flow.seats import ONE_SEAT, Width
 from kubetrio.flow.ticket import Reason, Ticket, TicketState
@@ -87,7 +87,7 @@ def test_without_configuration() -> None:
     assert isinstance(root, Ticket)
     assert root.level == "exempt"
     tickets = [made.arrive(0, request("x")) for _ in range(11)]
-    assert [type(ticket) for ticket in tickets] == [Ticket] * 10 + [Refused]
+    assert [type(ticket) for ticket in tickets] == [Ticket] * 10 + [Refusal]
 
 
 def test_fresh_server() -> None:
@@ -248,7 +248,7 @@ def test_level_may_change_its_response() -> None:
     tickets = [arrive(made, 0, "a") for _ in range(5)]
     reject = PriorityLevel(name="a", kind=LevelKind.REJECT, shares=5)
     made.reconfigure(1, [schema("a")], [reject])
-    assert isinstance(made.arrive(1, request("a")), Refused)
+    assert isinstance(made.arrive(1, request("a")), Refusal)
     for ticket in tickets:
         made.finish(2, ticket)
     made.reconfigure(3, [schema("a")], [queue("a", 5)])
@@ -291,7 +291,7 @@ def test_refusal_at_the_door() -> None:
     """A full queue refuses with its reason and the delay."""
     made = dispatcher(queue("a", 5, length=1), server_limit=2)
     outcomes = [made.arrive(0, request("a")) for _ in range(10)]
-    assert outcomes[-1] == Refused(Reason.QUEUE_FULL, 1)
+    assert outcomes[-1] == Refusal(Reason.QUEUE_FULL, 1)
 
 
 def test_borrowed_seats_return_to_the_owner() -> None:

@@ -22,8 +22,8 @@ from kubetrio.flow.config import (
 )
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.exposition import families
-from kubetrio.flow.observe import Histogram, Snapshot, Tally
-from kubetrio.flow.outcomes import Refused
+from kubetrio.flow.observe import Histogram, SchemaHistograms, Snapshot
+from kubetrio.flow.outcomes import Refusal
 from kubetrio.flow.seats import Width
 from kubetrio.flow.ticket import Reason, Ticket
 from kubetrio.observe.series import go_float
@@ -36,10 +36,10 @@ REFERENCE: dict[str, dict[str, Any]] = {
 NEVER_COUNTED = "apiserver_flowcontrol_epoch_advance_total"
 
 
-def tally() -> Tally:
+def histograms() -> SchemaHistograms:
     """One request in each of its histograms."""
-    made = Tally()
-    for name in Tally.__slots__:
+    made = SchemaHistograms()
+    for name in SchemaHistograms.__slots__:
         histogram = getattr(made, name)
         if isinstance(histogram, Histogram):
             histogram.observe(1)
@@ -68,10 +68,10 @@ def busy() -> Snapshot:
     for reason in (Reason.TIME_OUT, Reason.CANCELLED):
         dispatcher.abandon(2.0, impatient, reason)
         impatient = arrive()
-    assert dispatcher.arrive(2.0, RequestDigest("u", (), "get")) == Refused(Reason.QUEUE_FULL, 1)
+    assert dispatcher.arrive(2.0, RequestDigest("u", (), "get")) == Refusal(Reason.QUEUE_FULL, 1)
     dispatcher.finish(3.0, first)  # the next one needs two seats
     dispatcher.adjust(10.0)
-    return Snapshot(11.0, 0.0, dispatcher.statistics(11.0), {("s", "a"): tally()})
+    return Snapshot(11.0, 0.0, dispatcher.statistics(11.0), {("s", "a"): histograms()})
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +160,11 @@ def test_numbers(scraped: dict[str, Metric]) -> None:
 
 def test_exempt_requests_do_not_wait() -> None:
     """They are counted as executed, but there is no time of waiting."""
-    tallies = {("exempt", EXEMPT): tally(), ("s", "a"): tally()}
+    by_schema = {("exempt", EXEMPT): histograms(), ("s", "a"): histograms()}
     statistics = busy().statistics
     levels = {
         family.name: {sample.labels["priority_level"] for sample in family.samples}
-        for family in families(Snapshot(11.0, 0.0, statistics, tallies))
+        for family in families(Snapshot(11.0, 0.0, statistics, by_schema))
         if family.type == "histogram" and family.name.endswith("_seconds")
     }
     assert levels == {

@@ -25,8 +25,8 @@ from kubetrio.flow.config import (
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.entries import Entry
 from kubetrio.flow.gate import LONE_TASKS, WINDOW_SEATS, Gate
-from kubetrio.flow.outcomes import Refused
-from kubetrio.flow.rounds import COMPANY_S
+from kubetrio.flow.outcomes import Refusal
+from kubetrio.flow.rounds import CONTENTION_S
 from kubetrio.flow.seats import ONE_SEAT
 from kubetrio.flow.ticket import Flow, Reason, Ticket
 
@@ -73,7 +73,7 @@ class World:
         self.running = 0
         self.most = 0
 
-    async def enter(self, asked: Asked, patience: float = 15.0) -> Refused | None:
+    async def enter(self, asked: Asked, patience: float = 15.0) -> Refusal | None:
         asked.started = trio.current_time()
         key = (asked.user, asked.groups)
         entry = self.gate.entries.get(key) or self.gate.entries.remember(key, describe(asked))
@@ -83,7 +83,7 @@ class World:
 
     async def request(
         self, user: str, work: float = 0.0, patience: float = 15.0, **more: object
-    ) -> Refused | None:
+    ) -> Refusal | None:
         """Ask, execute for some time, leave."""
         asked = Asked(user, **more)  # type: ignore[arg-type]
         self.log.append(f"ask {user}")
@@ -102,7 +102,7 @@ class World:
             self.gate.leave(asked, trio.current_time())
         return None
 
-    async def company(self) -> None:
+    async def contend(self) -> None:
         """Let there be more than one flow."""
         await self.request("somebody")
         await self.request("somebody else")
@@ -112,7 +112,7 @@ class World:
         """Let there be flows of other levels, where all of this level are one flow."""
         self.gate._watch()
         for name in ("other", "another"):
-            self.gate._company.meet(Flow(name), trio.current_time())
+            self.gate._contention.meet(Flow(name), trio.current_time())
 
     def numbers(self) -> dict[str, int]:
         levels = {one.name: one.queues for one in self.gate.snapshot().statistics.levels}
@@ -168,7 +168,7 @@ async def test_a_crowd_is_classified_before_any_of_it_runs() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
         await trio.testing.wait_all_tasks_blocked()
-        await world.company()
+        await world.contend()
         async with trio.open_nursery() as clients:
             for _ in range(30):
                 clients.start_soon(world.request, "elephant")
@@ -186,7 +186,7 @@ async def test_a_flow_alone_is_no_crowd(
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
         await trio.testing.wait_all_tasks_blocked()
-        for groups in ((), ("system:masters",)):  # an administrator is no company
+        for groups in ((), ("system:masters",)):  # an administrator does not contend
             await world.request("elephant", groups=groups)
         world.log.clear()
         async with trio.open_nursery() as clients:
@@ -209,8 +209,8 @@ async def test_company_is_remembered_for_some_seconds(
     del autojump_clock
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
-        await world.company()
-        for wait, alone in ((COMPANY_S - 0.1, False), (COMPANY_S + 0.1, True)):
+        await world.contend()
+        for wait, alone in ((CONTENTION_S - 0.1, False), (CONTENTION_S + 0.1, True)):
             await trio.sleep(wait)
             world.log.clear()
             async with trio.open_nursery() as clients:
@@ -225,7 +225,7 @@ async def test_a_small_flow_goes_ahead_of_a_large_one() -> None:
     async with trio.open_nursery() as nursery:
         world = await running(nursery, seats=400)
         await trio.testing.wait_all_tasks_blocked()
-        await world.company()
+        await world.contend()
         async with trio.open_nursery() as clients:
             for _ in range(50):
                 clients.start_soon(world.request, "elephant")
@@ -275,7 +275,7 @@ async def test_time_out(autojump_clock: trio.testing.MockClock, patience: float)
         await trio.sleep(1)
         begun = trio.current_time()
         refused = await world.request("b", patience=patience)
-        assert refused == Refused(Reason.TIME_OUT, 1)
+        assert refused == Refusal(Reason.TIME_OUT, 1)
         assert trio.current_time() - begun == pytest.approx(patience, abs=0.01)
         numbers = world.numbers()
         assert (numbers["waiting"], numbers["executing"], numbers["rejected"]) == (0, 1, 1)
@@ -335,7 +335,7 @@ async def test_seats_that_fall_free_as_time_is_up(
     for _ in range(20):  # the order of tasks in a round is random
         async with trio.open_nursery() as nursery:
             world = await running(nursery, seats=2)
-            await world.company()
+            await world.contend()
             async with trio.open_nursery() as clients:
                 for number in range(20):
                     if number == 10:
@@ -361,7 +361,7 @@ async def test_cancelled_requests_are_not_started(autojump_clock: trio.testing.M
     for _ in range(20):
         async with trio.open_nursery() as nursery:
             world = await running(nursery, seats=1)
-            await world.company()
+            await world.contend()
             async with trio.open_nursery() as others, trio.open_nursery() as clients:
                 for number in range(5):
                     clients.start_soon(world.request, f"user-{number % 2}", 5.0)

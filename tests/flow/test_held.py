@@ -17,7 +17,7 @@ from kubetrio.flow.config import (
     Subject,
 )
 from kubetrio.flow.dispatcher import Dispatcher
-from kubetrio.flow.outcomes import Refused, Rejected
+from kubetrio.flow.outcomes import Refusal, Rejected
 from kubetrio.flow.queueset import QueueSet
 from kubetrio.flow.seats import Width
 from kubetrio.flow.shuffle import flow_hash
@@ -221,7 +221,7 @@ def test_dispatcher_invariants(history: list[tuple[int, int, float]]) -> None:
         if action <= 4:
             user = "ab"[pick % 2]
             outcome = made.arrive(t, RequestDigest(user, (), "get"), at_once=action == 0)
-            if not isinstance(outcome, Refused):
+            if not isinstance(outcome, Refusal):
                 alive[outcome] = outcome.state is EXECUTING
         elif action <= 6:
             seats = pick + 1

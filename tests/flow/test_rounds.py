@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 import trio.testing
 
-from kubetrio.flow.rounds import COMPANY_S, Company, Rounds
+from kubetrio.flow.rounds import CONTENTION_S, FlowContention, Rounds
 from kubetrio.flow.ticket import Flow
 
 ONE, OTHER = Flow("schema", "one", 1), Flow("schema", "other", 2)
@@ -42,42 +42,42 @@ async def test_tasks_are_counted_while_there_are_several_flows(
 ) -> None:
     """And for some seconds longer; one flow alone costs nothing."""
     del autojump_clock
-    company = Company()
-    rounds = Rounds(company.next_round)
+    contention = FlowContention()
+    rounds = Rounds(contention.next_round)
     rounds.watch()
-    with company:
+    with contention:
         for flow in (ONE, ONE, Flow("schema", "one", 1)):
-            company.meet(flow, trio.current_time())
+            contention.meet(flow, trio.current_time())
         async with trio.open_nursery() as nursery:
             for _ in range(7):
                 nursery.start_soon(pass_rounds, 2)
             await pass_rounds(2)
-            assert company.tasks == 0
-            assert company.until == 0
-        company.meet(OTHER, trio.current_time())
-        assert company.flow == OTHER
+            assert contention.tasks == 0
+            assert contention.until == 0
+        contention.meet(OTHER, trio.current_time())
+        assert contention.flow == OTHER
         async with trio.open_nursery() as nursery:
             for _ in range(7):
                 nursery.start_soon(pass_rounds, 3)
             await pass_rounds(2)
-            assert company.tasks == 8
-        assert company.until == trio.current_time() + COMPANY_S
-        await trio.sleep(COMPANY_S)
+            assert contention.tasks == 8
+        assert contention.until == trio.current_time() + CONTENTION_S
+        await trio.sleep(CONTENTION_S)
         await pass_rounds(2)
-        assert company.tasks == 0
+        assert contention.tasks == 0
     rounds.rest()
 
 
 async def test_nothing_is_counted_outside_the_block() -> None:
     """Without a gate that runs there are no rounds to speak of."""
-    company = Company()
+    contention = FlowContention()
     for flow in (ONE, OTHER):
-        company.meet(flow, 0.0)
+        contention.meet(flow, 0.0)
     await pass_rounds(2)
-    company.next_round()
-    assert company.tasks == 0
-    with company:
-        company.meet(ONE, 1.0)
+    contention.next_round()
+    assert contention.tasks == 0
+    with contention:
+        contention.meet(ONE, 1.0)
         await pass_rounds(2)
-    company.next_round()
-    assert (company.tasks, company.until) == (0, 1.0 + COMPANY_S)
+    contention.next_round()
+    assert (contention.tasks, contention.until) == (0, 1.0 + CONTENTION_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetrio.schema.kind import Kind, kept
+from kubetrio.schema.kind import Kind, cached_on_kind
 from kubetrio.testing.widgets import widgets
 
 
@@ -10,7 +10,7 @@ def test_what_is_made_of_a_kind_is_made_once() -> None:
     """For each kind, and for each further argument."""
     made: list[tuple[Kind, str]] = []
 
-    @kept
+    @cached_on_kind
     def describe(kind: Kind, word: str) -> str:
         made.append((kind, word))
         return f"{word} {kind.resource}"
@@ -28,7 +28,7 @@ def test_what_is_made_of_a_kind_is_made_once() -> None:
 def test_nothing_is_kept_on_another_value() -> None:
     """An equal kind that is another value has its own."""
 
-    @kept
+    @cached_on_kind
     def fresh(_: Kind) -> object:
         return object()
 

@@ -33,7 +33,7 @@ from kubetrio.machinery.remember import counted
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
 from kubetrio.resources.representation import ListMeta, ListWriter
-from kubetrio.schema.kind import Kind, kept
+from kubetrio.schema.kind import Kind, cached_on_kind
 from kubetrio.schema.printing import Printer
 from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
 from kubetrio.wire.negotiate import Accepted
@@ -56,7 +56,7 @@ def bookmark_object(resource: Kind, revision: int, *, initial_end: bool) -> Obje
     return {**identity, "metadata": meta, **_zero_members(resource)}
 
 
-@kept
+@cached_on_kind
 def _zero_members(resource: Kind) -> Object:
     """Members that Go prints for an object that was never filled in (``spec``, ``status``)."""
     zero = resource.type.zero
@@ -161,8 +161,8 @@ class ObjectEncoder:
         """A stored object."""
         if len(value) <= jsonpieces.LARGE_BYTES:
             return read(self._resource, value)
-        kept = self._resource.type.free_form
-        obj: Object = gojson.parse_printed(value) if kept else gojson.parse_stored(value)
+        cached_on_kind = self._resource.type.free_form
+        obj: Object = gojson.parse_printed(value) if cached_on_kind else gojson.parse_stored(value)
         return obj
 
     def prepare(self) -> None:
@@ -363,7 +363,7 @@ class ObjectEncoder:
 AnyEncoder = JsonEncoder | ObjectEncoder
 
 
-@kept
+@cached_on_kind
 def json_encoder(resource: Kind) -> JsonEncoder:
     """The JSON encoder of a resource, made once."""
     return JsonEncoder(resource)

@@ -120,7 +120,7 @@ class Documents:
         self._making = trio.Lock()
         self._flow_pages = flow_pages
         self._fault_pages = fault_pages
-        self._elsewhere = others.current
+        self._others = others.current
         self._ask_others = ask_others
         others.subscribe(self.forget)
 
@@ -158,7 +158,7 @@ class Documents:
             return Response(200, await self._pages.metrics(self._metrics.gathered), METRICS_TYPE)
         if path in ROOTS:
             paths = self._health.paths()
-            return indented(discovery.root_paths(self._registry.current, paths, self._elsewhere()))
+            return indented(discovery.root_paths(self._registry.current, paths, self._others()))
         page = await self._pages.answer(request, self._now())
         return page_not_found() if page is None else page
 
@@ -168,7 +168,7 @@ class Documents:
         registry = self._registry.current
         known = self._find(parts)
         if known is None:
-            groups = self._elsewhere().groups(registry)
+            groups = self._others().groups(registry)
             own = len(parts) >= 2 and parts[1] in registry.groups
             custom = own and not registry.is_builtin(parts[1])
             if parts[0] == "apis" and len(parts) >= 2 and (custom or parts[1] not in groups):
@@ -189,25 +189,25 @@ class Documents:
         if accepted.as_kind:
             which: Literal["core", "named"] = "core" if parts == ["api"] else "named"
             key, headers = f"{key};{accepted.as_version}", (VARY, PUBLIC)
-            known = partial(discovery.aggregated_steps, registry, which, self._elsewhere())
+            known = partial(discovery.aggregated_steps, registry, which, self._others())
         key = f"{key};{accepted.serializer};{accepted.pretty}"
         body, tag = await self._made(key, partial(_dumped, known, accepted))
         return self._tagged(request, body, tag, accepted.media_type.encode(), headers)
 
     def _find(self, parts: list[str]) -> Callable[[], Steps[Any]] | None:
         """What makes the legacy document of a path, or None."""
-        registry, elsewhere = self._registry.current, self._elsewhere()
+        registry, others = self._registry.current, self._others()
         match parts:
             case ["api"]:
                 return partial(_at_once, discovery.api_versions, self._address)
             case ["apis"]:
-                return partial(_at_once, discovery.api_group_list, registry, elsewhere)
+                return partial(_at_once, discovery.api_group_list, registry, others)
             case ["api", version]:
                 group_version = GroupVersion("", version)
             case ["apis", group]:
-                if not group or group not in elsewhere.groups(registry, walked=True):
+                if not group or group not in others.groups(registry, walked=True):
                     return None
-                return partial(_at_once, discovery.api_group, registry, group, elsewhere)
+                return partial(_at_once, discovery.api_group, registry, group, others)
             case ["apis", group, version] if group:
                 group_version = GroupVersion(group, version)
             case _:
@@ -249,19 +249,19 @@ class Documents:
 
     def _index_json(self) -> Steps[bytes]:
         index = yield from openapi.index_steps(self._registry.current, version=DOCUMENT_VERSION)
-        for path, url in self._elsewhere().indexed.items():
+        for path, url in self._others().indexed.items():
             index["paths"].setdefault(path, {"serverRelativeURL": url})
         index["paths"] = dict(sorted(index["paths"].items()))
         return jsonwire.encode(index)
 
     def _swagger_json(self) -> Steps[bytes]:
-        document = yield from self._swagger(self._elsewhere().swaggers)
+        document = yield from self._swagger(self._others().swaggers)
         return (yield from _consumed(openapi.json_steps, document))
 
     def _swagger_protobuf(self) -> Steps[bytes]:
         from kubetrio.schema import openapi2_proto  # kubectl asks for it, once
 
-        encode, swaggers = openapi2_proto.MESSAGES.steps, self._elsewhere().swaggers
+        encode, swaggers = openapi2_proto.MESSAGES.steps, self._others().swaggers
         document = yield from self._swagger(swaggers)
         try:
             return (yield from _consumed(encode, document))

@@ -27,7 +27,7 @@ from kubetrio.api.response import (
 )
 from kubetrio.flow import observe
 from kubetrio.flow.gate import Gate
-from kubetrio.flow.observe import Histogram, Snapshot, Tally
+from kubetrio.flow.observe import Histogram, SchemaHistograms, Snapshot
 from kubetrio.flow.report import FlowStatistics, LevelStatistics, QueueStatistics
 from kubetrio.machinery.status import method_not_allowed
 
@@ -182,7 +182,7 @@ def _level(
     for schema in numbers.schemas.values():
         reasons.update(schema.rejected)
     waiting, executing = Counter(flows.waiting), Counter(flows.executing)
-    tallies = [tally for (_, name), tally in snapshot.tallies.items() if name == level.name]
+    histograms = [one for (_, name), one in snapshot.histograms.items() if name == level.name]
     return {
         "name": level.name,
         "kind": level.kind.value,
@@ -201,7 +201,7 @@ def _level(
         "rejected": {reason: count for reason, count in reasons.items() if count},
         # Seats over the limit, summed over nanoseconds: of two states follows the mean between.
         "utilization": {"sum": numbers.seat_ratio.total, "count": numbers.seat_ratio.count},
-        "waited": _waited(tallies),
+        "waited": _waited(histograms),
         "oldest": 0.0 if flows.oldest is None else round(snapshot.now - flows.oldest, 6),
         "queues": [[one.index, one.waiting, one.executing] for one in queues],
         "flows": [
@@ -211,11 +211,11 @@ def _level(
     }
 
 
-def _waited(tallies: list[Tally]) -> dict[str, Any]:
+def _waited(histograms: list[SchemaHistograms]) -> dict[str, Any]:
     """Waiting times of a level as a histogram, so that the page can show what is recent."""
     total = Histogram(observe.SECONDS_BOUNDS)
-    for tally in tallies:
-        for histogram in (tally.waited, tally.given_up):
+    for one in histograms:
+        for histogram in (one.waited, one.given_up):
             total.total += histogram.total
             total.counts = [a + b for a, b in zip(total.counts, histogram.counts, strict=True)]
     return {"bounds": total.bounds, "counts": total.counts, "sum": round(total.total, 6)}

@@ -250,8 +250,8 @@ async def test_each_watcher_a_write_may_wake_counts_once(
         assert isinstance(flow, PriorityAndFairness)
         async with server.connect() as client:
             await client.request(method, path, body=b"{}")
-        tallies = flow.gate.snapshot().tallies
-        counted = [tally.watchers for tally in tallies.values() if tally.watchers.count]
+        histograms = flow.gate.snapshot().histograms
+        counted = [tally.watchers for tally in histograms.values() if tally.watchers.count]
         assert [(one.count, one.total) for one in counted] == [(1, woken)]
 
 
@@ -264,8 +264,8 @@ async def test_a_token_wakes_nobody() -> None:
         assert isinstance(flow, PriorityAndFairness)
         async with server.connect() as client:
             await client.request("POST", f"{path}/one/token", json={})
-        tallies = flow.gate.snapshot().tallies
-        assert not any(tally.watchers.count for tally in tallies.values())
+        histograms = flow.gate.snapshot().histograms
+        assert not any(tally.watchers.count for tally in histograms.values())
 
 
 async def test_time_in_a_queue_is_counted_apart(

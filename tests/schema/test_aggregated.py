@@ -8,36 +8,42 @@ import pytest
 
 from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupVersion
-from kubetrio.schema.elsewhere import NOWHERE, Elsewhere, Other, checked, from_resource_list
+from kubetrio.schema.aggregated import (
+    NOTHING_AGGREGATED,
+    AggregatedDocuments,
+    AggregatedVersion,
+    checked,
+    from_resource_list,
+)
 
 KIND = {"group": "", "version": "", "kind": ""}
 
 
-def served(**priorities: tuple[int, int]) -> Elsewhere:
-    """Versions elsewhere; in names two underscores stand for what separates version and group."""
+def served(**priorities: tuple[int, int]) -> AggregatedDocuments:
+    """Versions of other servers; two underscores in a name separate version and group."""
     versions = {}
     for name, priority in priorities.items():
         version, _, group = name.partition("__")
-        versions[GroupVersion(group, version)] = Other(priority, {"version": version})
-    return Elsewhere(versions=versions)
+        versions[GroupVersion(group, version)] = AggregatedVersion(priority, {"version": version})
+    return AggregatedDocuments(versions=versions)
 
 
 def test_nobody_else() -> None:
     """What this server has is what there is, in its own order."""
     ours = registry()
-    assert NOWHERE.groups(ours) is ours.groups
+    assert NOTHING_AGGREGATED.groups(ours) is ours.groups
 
 
 def test_what_only_apiservices_name() -> None:
     """It is in the older documents, by its priority."""
     ours = registry()
     named = {GroupVersion("a", "v1"): (20_000, 9), GroupVersion("batch", "v1"): (17_400, 15)}
-    nobody = Elsewhere(local=lambda: named)
+    nobody = AggregatedDocuments(local=lambda: named)
     assert nobody.groups(ours) is ours.groups
     found = nobody.groups(ours, walked=True)
     assert list(found)[:2] == ["apiregistration.k8s.io", "a"]
     assert set(found) == {*ours.groups, "a"}
-    here = Elsewhere(local=lambda: {GroupVersion("batch", "v1"): (1, 1)})
+    here = AggregatedDocuments(local=lambda: {GroupVersion("batch", "v1"): (1, 1)})
     assert here.groups(ours, walked=True) is ours.groups
 
 

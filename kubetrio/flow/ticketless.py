@@ -1,12 +1,12 @@
-"""Passages without tickets: requests that nothing had to be decided for, kept as numbers.
+"""Requests without tickets: those that need no decision, kept as numbers.
 
-A *light* passage is alone: nothing else happened from its arrival to its end, so nobody could have
-seen it, and only numbers are left of it.  Requests of the exempt level wait for nothing and nobody
-waits for them; those under way at the same time *cross*: what is kept is how long how many of them
-were under way, since that is all that the level's numbers are made of.
+A *light* request is alone: no other request arrives or ends while it runs, so no other part can
+have seen it, and only its numbers are kept.  Requests of the exempt level never wait, and no
+request waits for them; of those in flight at the same time only the time at each number of requests
+is kept, because the level's numbers are made of nothing else.
 
-Both are handed to the dispatcher before its next verb.  A passage that is not over then gets its
-ticket, as of its arrival.
+Both are handed to the dispatcher before its next verb.  A request that has not ended by then gets
+its ticket, as of its arrival.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Protocol
 from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.entries import Entry
-from kubetrio.flow.outcomes import Refused
+from kubetrio.flow.outcomes import Refusal
 from kubetrio.flow.seats import ONE_SEAT, seconds, ticks
 from kubetrio.flow.ticket import Ticket
 
 
-class Asked(Protocol):
+class Request(Protocol):
     """What the gate sees of a request; hashed by identity.
 
     Attributes:
         started: when it arrived, by Trio's clock.
         seat: belongs to the gate; None before and after.
-        gone: whether its client has left, None if nobody can tell.
+        gone: whether its client has left; None if the connection cannot tell.
     """
 
     started: float
@@ -37,8 +37,8 @@ class Asked(Protocol):
     gone: Callable[[], bool] | None
 
 
-class _Crossing:
-    """Exempt requests under way, and how long there were how many; ends when none is.
+class ExemptInFlight:
+    """Exempt requests in flight, and the time spent at each number of them.
 
     Attributes:
         under_way: requests, in order of arrival.
@@ -49,7 +49,7 @@ class _Crossing:
     __slots__ = ("_now", "_numbers", "peak", "spent", "under_way")
 
     def __init__(self) -> None:
-        self.under_way: dict[Asked, Entry] = {}
+        self.under_way: dict[Request, Entry] = {}
         self.spent: dict[tuple[int, int], int] = {}
         self.peak = 0
         self._numbers = [0, 0]
@@ -69,119 +69,121 @@ class _Crossing:
             self.spent[state] = spent + now - self._now if now > self._now else spent
         self._now = now
 
-    def enter(self, asked: Asked, entry: Entry) -> None:
+    def enter(self, request: Request, entry: Entry) -> None:
         """A request arrives."""
-        self.tick(asked.started)
-        self.under_way[asked] = entry
+        self.tick(request.started)
+        self.under_way[request] = entry
         self._numbers[entry.mutating] += 1
         if len(self.under_way) > self.peak:
             self.peak = len(self.under_way)
 
-    def leave(self, t: float, asked: Asked) -> None:
+    def leave(self, t: float, request: Request) -> None:
         """A request is over."""
         self.tick(t)
-        self._numbers[self.under_way.pop(asked).mutating] -= 1
+        self._numbers[self.under_way.pop(request).mutating] -= 1
 
 
-class Passages:
-    """Light and crossing passages of one server.
+class TicketlessRequests:
+    """Light and exempt requests of one server.
 
     Args:
-        dispatcher: to whom they are handed on.
+        dispatcher: gets the numbers.
         describe: says what a request is.
     """
 
-    def __init__(self, dispatcher: Dispatcher, describe: Callable[[Asked], RequestDigest]) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, describe: Callable[[Request], RequestDigest]
+    ) -> None:
         self._dispatcher = dispatcher
         self._describe = describe
         self._calm: dict[str, bool] = {}  # see Dispatcher.calm; emptied by every verb
-        self._light: Asked | None = None
-        self._crossing = _Crossing()
-        self._touched: list[Entry] = []  # with passages not handed on
+        self._light: Request | None = None
+        self._exempt = ExemptInFlight()
+        self._touched: list[Entry] = []  # with requests not handed on
 
-    def begin(self, asked: Asked, entry: Entry) -> bool:
-        """Let a request of one seat pass; False when it needs a ticket.  Else `end` must follow."""
+    def begin(self, request: Request, entry: Entry) -> bool:
+        """Let a request of one seat run; False when it needs a ticket.  Else `end` must follow."""
         if self._light is not None:
-            if not (entry.exempt and self._cross()):
-                self.settle(asked.started)
-        elif self._crossing.peak and not entry.exempt:
-            self.settle(asked.started)
-        asked.seat = entry
-        if self._crossing.under_way:
-            self._crossing.enter(asked, entry)
+            if not (entry.exempt and self._join_exempt()):
+                self.settle(request.started)
+        elif self._exempt.peak and not entry.exempt:
+            self.settle(request.started)
+        request.seat = entry
+        if self._exempt.under_way:
+            self._exempt.enter(request, entry)
             return True
         level = entry.classified.level
         calm = self._calm.get(level)
         if calm is None:
             calm = self._calm[level] = self._dispatcher.calm(level)
         if calm:
-            self._light = asked
+            self._light = request
         else:
-            asked.seat = None
+            request.seat = None
         return calm
 
-    def end(self, asked: Asked, entry: Entry, now: float) -> None:
-        """Note that a passage is over."""
-        spent = now - asked.started
+    def end(self, request: Request, entry: Entry, now: float) -> None:
+        """Note that a request is over."""
+        spent = now - request.started
         if not entry.count:
             self._touched.append(entry)
         entry.count += 1
-        if self._light is asked:
+        if self._light is request:
             self._light = None
             entry.busy += spent
         else:
-            self._crossing.leave(now, asked)
+            self._exempt.leave(now, request)
         lasted = entry.lasted  # in place: this is on the way of every request
         lasted.counts[bisect_left(lasted.bounds, spent)] += 1
         lasted.total += spent
 
-    def _cross(self) -> bool:
-        """Make the light passage a crossing one, if it is exempt."""
+    def _join_exempt(self) -> bool:
+        """Count the light request with those of the exempt level, if it is exempt."""
         light = self._light
         if light is None:
-            raise AssertionError("there is a light passage")
+            raise AssertionError("there is a light request")
         entry = light.seat
         if not (isinstance(entry, Entry) and entry.exempt):
             return False
-        if self._touched or self._crossing.peak:
+        if self._touched or self._exempt.peak:
             self._hand_on(light.started)
         self._light = None
-        self._crossing.enter(light, entry)
+        self._exempt.enter(light, entry)
         return True
 
     def settle(self, t: float) -> None:
         """Hand on what is not known to the dispatcher yet; must precede any verb but classify."""
         self._calm.clear()
         light = self._light
-        if self._touched or self._crossing.peak:
+        if self._touched or self._exempt.peak:
             self._hand_on(t if light is None else light.started)
         if light is not None:
             self._light = None
             entry = light.seat
             if not isinstance(entry, Entry):
-                raise AssertionError("a light passage has an entry for a seat")
+                raise AssertionError("a light request has an entry for a seat")
             ticket = self._dispatcher.arrive(
                 light.started, self._describe(light), ONE_SEAT, entry.classified, at_once=True
             )
-            if isinstance(ticket, Refused):
-                raise AssertionError("a calm level refuses nobody")
+            if isinstance(ticket, Refusal):
+                raise AssertionError("a calm level refuses no request")
             ticket.entry = entry
             light.seat = ticket
             entry.observe(1, ticket.queue_length)
 
     def _hand_on(self, t: float) -> None:
-        crossing = self._crossing
-        if crossing.peak:
-            self._crossing = _Crossing()
-            if crossing.under_way:
-                crossing.tick(t)
-            self._dispatcher.crossed(crossing.accounted, crossing.spent, crossing.peak)
-            for asked, entry in crossing.under_way.items():
+        exempt = self._exempt
+        if exempt.peak:
+            self._exempt = ExemptInFlight()
+            if exempt.under_way:
+                exempt.tick(t)
+            self._dispatcher.crossed(exempt.accounted, exempt.spent, exempt.peak)
+            for request, entry in exempt.under_way.items():
                 ticket = self._dispatcher.resume(
-                    t, asked.started, self._describe(asked), entry.classified
+                    t, request.started, self._describe(request), entry.classified
                 )
                 ticket.entry = entry
-                asked.seat = ticket
+                request.seat = ticket
                 entry.observe(1, 0)
         for entry in self._touched:
             classified = entry.classified

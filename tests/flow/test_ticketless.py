@@ -12,10 +12,10 @@ from kubetrio.flow.classify import RequestDigest
 from kubetrio.flow.config import EXEMPT, PolicyRule, ResourceRule, Subject
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.flow.entries import Entry
-from kubetrio.flow.observe import Tally
-from kubetrio.flow.passages import Passages
+from kubetrio.flow.observe import SchemaHistograms
 from kubetrio.flow.report import DispatcherStatistics
 from kubetrio.flow.ticket import Ticket
+from kubetrio.flow.ticketless import TicketlessRequests
 
 EVERYTHING = (ResourceRule(("*",), ("*",), ("*",), cluster_scope=True, namespaces=("*",)),)
 MASTERS = (PolicyRule((Subject("Group", "system:masters"),), EVERYTHING),)
@@ -51,7 +51,7 @@ class ByPassage:
 
     def __init__(self) -> None:
         self.dispatcher = Dispatcher(0.0, SEATS, held=True)
-        self.passages = Passages(self.dispatcher, lambda asked: asked.about)  # type: ignore[attr-defined]
+        self.ticketless = TicketlessRequests(self.dispatcher, lambda request: request.about)  # type: ignore[attr-defined]
         self.under_way: dict[int, Asked] = {}
         self.entries: dict[RequestDigest, Entry] = {}
         self.tickets = 0
@@ -62,13 +62,13 @@ class ByPassage:
         if entry is None:
             mutating = about.verb == "create"
             exempt = classified.level == EXEMPT
-            tally = Tally()
+            histograms = SchemaHistograms()
             entry = self.entries[about] = Entry(
-                classified, (), tally, mutating, tally.executed, exempt=exempt
+                classified, (), histograms, mutating, histograms.executed, exempt=exempt
             )
         asked = self.under_way[number] = Asked(about, t)
-        if not self.passages.begin(asked, entry):
-            self.passages.settle(t)
+        if not self.ticketless.begin(asked, entry):
+            self.ticketless.settle(t)
             ticket = self.dispatcher.arrive(t, about, classified=classified, at_once=True)
             assert isinstance(ticket, Ticket)
             asked.seat = ticket
@@ -77,11 +77,11 @@ class ByPassage:
     def leave(self, t: float, number: int) -> None:
         asked = self.under_way.pop(number)
         if isinstance(asked.seat, Ticket):
-            self.passages.settle(t)
+            self.ticketless.settle(t)
             self.dispatcher.finish(t, asked.seat)
         else:
             assert asked.seat is not None
-            self.passages.end(asked, asked.seat, t)
+            self.ticketless.end(asked, asked.seat, t)
 
 
 def seen(numbers: DispatcherStatistics) -> DispatcherStatistics:
@@ -115,7 +115,7 @@ EVENTS = st.lists(
 
 @settings(deadline=None)  # the first run imports
 @given(EVENTS)
-def test_passages_leave_the_numbers_of_tickets(
+def test_requests_without_tickets_leave_the_numbers_of_tickets(
     events: list[tuple[str, RequestDigest | int | None]],
 ) -> None:
     """Requests executing, seats, counts and time-weighted histograms are those of tickets."""
@@ -134,7 +134,7 @@ def test_passages_leave_the_numbers_of_tickets(
         elif what == "wait" and isinstance(argument, int):
             milliseconds += argument
         elif what == "look":
-            quick.passages.settle(t)
+            quick.ticketless.settle(t)
             ours, theirs = quick.dispatcher, plain.dispatcher
             assert seen(ours.statistics(t)) == seen(theirs.statistics(t))
             assert ours.executing == theirs.executing
@@ -156,7 +156,7 @@ def test_exempt_requests_need_no_tickets() -> None:
     for number in reversed(range(20)):
         assert isinstance(quick.under_way[number].seat, Entry)
         quick.leave(4 - number / 10, number)
-    quick.passages.settle(5.0)
+    quick.ticketless.settle(5.0)
     level = {one.name: one for one in quick.dispatcher.statistics(5.0).levels}[EXEMPT]
     assert (level.queues.executing, level.queues.dispatched) == (0, 20)
     assert quick.tickets == 0

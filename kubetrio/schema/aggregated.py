@@ -1,4 +1,4 @@
-"""What other servers serve of the groups and versions of this one's API, as documents show it.
+"""Groups and versions that other servers serve, as this server's documents show them.
 
 Source: k8s.io/kube-aggregator/pkg/apiserver (handler_apis, handler_discovery), apiserver's
 resource manager for the order.
@@ -24,7 +24,7 @@ UNSAID: Final = (1000, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class AggregatedVersion:
     """A version that another server serves.
 
     Args:
@@ -37,8 +37,8 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """All that others serve.
+class AggregatedDocuments:
+    """Documents of everything that other servers serve.
 
     Args:
         versions: by group and version; they count before what this server has itself.
@@ -47,7 +47,7 @@ class Elsewhere:
         swaggers: OpenAPI v2 of others, by priority.
     """
 
-    versions: Mapping[GroupVersion, Other] = field(default_factory=dict)
+    versions: Mapping[GroupVersion, AggregatedVersion] = field(default_factory=dict)
     local: Callable[[], Mapping[GroupVersion, Priorities]] = dict
     indexed: Mapping[str, str] = field(default_factory=dict)
     swaggers: tuple[Json, ...] = ()
@@ -76,8 +76,8 @@ class Elsewhere:
         return _ordered(known, walked=walked)
 
 
-NOWHERE: Final = Elsewhere()
-"""What there is elsewhere where nobody knows of APIServices."""
+NOTHING_AGGREGATED: Final = AggregatedDocuments()
+"""Of a server without APIServices."""
 
 
 def _ordered(
