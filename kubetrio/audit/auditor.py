@@ -8,7 +8,7 @@ import trio
 
 from kubetrio.audit.backends import Backend
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.events import Event
+from kubetrio.audit.events import AuditEvent
 from kubetrio.audit.policy import About, Chosen, Policy
 from kubetrio.observe.logs import Log
 
@@ -37,7 +37,7 @@ class Auditor:
         self.counting.levels[chosen.level] += 1
         return chosen
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """Give an event to the backends; see `Backend.take`."""
         self.counting.events += 1
         if self._one is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import trio
 
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.events import Event, event_list
+from kubetrio.audit.events import AuditEvent, event_list
 from kubetrio.audit.policy import Level
 from kubetrio.audit.rotation import Plain, RotatingFile
 from kubetrio.env import Env, Worker
@@ -41,7 +41,7 @@ class Plugin(Protocol):
 
     name: str
 
-    async def process(self, events: Sequence[Event]) -> Sequence[bool]:
+    async def process(self, events: Sequence[AuditEvent]) -> Sequence[bool]:
         """Write events, in order; for each, whether that went well.
 
         What did not is counted and logged when it returns.
@@ -56,7 +56,7 @@ class Plugin(Protocol):
 class Backend(Protocol):
     """Takes events from requests."""
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """Take an event; what to wait for before the request goes on, None for nothing.
 
         What is waited for is False where the request must not go on.
@@ -95,7 +95,7 @@ class LogPlugin:
         self._ready = trio.Event()
         self._untidy = trio.Event()
 
-    async def process(self, events: Sequence[Event]) -> Sequence[bool]:
+    async def process(self, events: Sequence[AuditEvent]) -> Sequence[bool]:
         """See `Plugin`."""
         await self._ready.wait()
         if self._worker is None:
@@ -156,7 +156,7 @@ class WebhookPlugin:
         self._env = env
         self._counting = counting
 
-    async def process(self, events: Sequence[Event]) -> Sequence[bool]:
+    async def process(self, events: Sequence[AuditEvent]) -> Sequence[bool]:
         """See `Plugin`."""
         body = await self._env.run_blocking(_as_list, events)
         pause = self._backoff
@@ -178,14 +178,14 @@ class WebhookPlugin:
         await trio.sleep_forever()
 
 
-def _as_list(events: Sequence[Event]) -> bytes:
+def _as_list(events: Sequence[AuditEvent]) -> bytes:
     return event_list([one.item() for one in events])
 
 
 class Waiting(NamedTuple):
     """An event in a queue, and who waits for it."""
 
-    event: Event
+    event: AuditEvent
     written: trio.Event | None
     result: list[bool]
 
@@ -208,7 +208,7 @@ class Grouped:
         self._filled = trio.Event()
         self._closing = False
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """See `Backend`."""
         first = event.stage == "RequestReceived"
         if first and not self._strict:
@@ -264,11 +264,11 @@ class Direct:
         self._strict = strict
         self._closed = trio.Event()
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """See `Backend`."""
         return self._written(event)
 
-    async def _written(self, event: Event) -> bool:
+    async def _written(self, event: AuditEvent) -> bool:
         results = await self._plugin.process([event])
         return not self._strict or all(results)
 
@@ -332,7 +332,7 @@ class Buffered:
         single = config.max_size == 1 and not config.qps
         self._batch = MOST_AT_ONCE if single else config.max_size
         self._wait_s = max(config.max_wait_s, GATHER_S) if single else config.max_wait_s
-        self._queue = deque[tuple[Event, int]]()
+        self._queue = deque[tuple[AuditEvent, int]]()
         self._bytes = 0
         self._wanted = 1  # events that the collector waits for
         self._filled = trio.Event()
@@ -342,7 +342,7 @@ class Buffered:
         self._writing = 0
         self._wrote = trio.Event()
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """See `Backend`."""
         size = event.size()
         if self._closing:
@@ -400,7 +400,7 @@ class Buffered:
                 await self._wrote.wait()
             plugins.cancel_scope.cancel()
 
-    async def _write(self, some: Sequence[tuple[Event, int]]) -> None:
+    async def _write(self, some: Sequence[tuple[AuditEvent, int]]) -> None:
         try:
             await self._plugin.process([event for event, _ in some])
         finally:
@@ -430,7 +430,7 @@ class Truncating:
         self._most = max_event_bytes
         self._counting = counting
 
-    def take(self, event: Event) -> Awaitable[bool] | None:
+    def take(self, event: AuditEvent) -> Awaitable[bool] | None:
         """See `Backend`."""
         if len(event.json()) > self._most:
             if event.level >= Level.REQUEST:

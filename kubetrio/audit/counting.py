@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from kubetrio.audit.events import Event
+from kubetrio.audit.events import AuditEvent
 from kubetrio.audit.policy import LEVEL_NAMES, Level
 from kubetrio.observe import prometheus
 from kubetrio.observe.logs import Log
@@ -29,7 +29,7 @@ class Counting:
         self.errors = Counter[str]()
         self.rejected = 0
 
-    def lost(self, plugin: str, why: object, events: Sequence[Event]) -> None:
+    def lost(self, plugin: str, why: object, events: Sequence[AuditEvent]) -> None:
         """Count and log events that are lost.
 
         Args:

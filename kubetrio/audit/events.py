@@ -71,7 +71,7 @@ REF_ORDER = (
 
 
 @dataclass(slots=True, eq=False)
-class Event:
+class AuditEvent:
     """One event.
 
     Args:
@@ -169,7 +169,7 @@ class Event:
         code = str(self.code) if self.status else "<deferred>"
         return f'{when} AUDIT: {members} response="{code}"\n'.encode()
 
-    def truncated(self) -> Event:
+    def truncated(self) -> AuditEvent:
         """The event without objects, and a note that they were there."""
         noted = {**(self.annotations or {}), TRUNCATED: "true"}
         return replace(self, request_object=b"", response_object=b"", annotations=noted)
@@ -206,6 +206,6 @@ def event_list(items: list[bytes]) -> bytes:
     """The list that a webhook gets, with the newline.
 
     Args:
-        items: see `Event.item`.
+        items: see `AuditEvent.item`.
     """
     return b"%b%b]}\n" % (LIST_BEGIN, b",".join(items))

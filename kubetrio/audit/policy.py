@@ -49,7 +49,7 @@ NAMES = {
 LEVEL_NAMES = {level: name for name, level in NAMES.items()}
 
 
-class Asked(NamedTuple):
+class RequestFacts(NamedTuple):
     """What is asked of a policy; also what its answers are remembered by.
 
     Args:
@@ -98,7 +98,7 @@ class Resources(NamedTuple):
     resources: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
-    def fits(self, asked: Asked) -> bool:
+    def fits(self, asked: RequestFacts) -> bool:
         """Whether a request is about one of them."""
         if self.group not in (asked.group, "*"):
             return False
@@ -124,7 +124,7 @@ class Rule(NamedTuple):
     namespaces: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
 
-    def fits(self, asked: Asked) -> bool:
+    def fits(self, asked: RequestFacts) -> bool:
         """Whether the rule is about a request."""
         if self.users and asked.user not in self.users:
             return False
@@ -199,14 +199,14 @@ class Policy:
         )  # fmt: skip
         known = self._known.get(key)
         if known is None:
-            asked = Asked(
+            asked = RequestFacts(
                 user, groups, about.verb, is_resource, about.namespace, about.group,
                 about.resource, about.subresource, about.name, about.path,
             )  # fmt: skip
             known = keep(self._known, key, self.evaluate(asked), REMEMBERED, LONGEST)
         return known
 
-    def evaluate(self, asked: Asked) -> Chosen:
+    def evaluate(self, asked: RequestFacts) -> Chosen:
         """What the first rule that fits says."""
         return next((one.chosen for one in self.rules if one.fits(asked)), self._otherwise)
 

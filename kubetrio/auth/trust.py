@@ -55,7 +55,7 @@ def nobody_may(_: Attributes) -> Verdict:
     return Verdict(Decision.NO_OPINION)
 
 
-class Trust(NamedTuple):
+class ClusterAuthorities(NamedTuple):
     """All of it, for one server.
 
     Args:

@@ -42,7 +42,7 @@ FRESH_S = 86400.0
 """Seconds after which certificate files are read again: they may have been renewed."""
 
 
-class Trust(enum.Enum):
+class PeerVerification(enum.Enum):
     """Whose certificates count on a connection."""
 
     PLAIN = "no TLS"
@@ -52,7 +52,7 @@ class Trust(enum.Enum):
     COMPONENT = "TLS with whomever answers on this machine, at a port that no user chooses"
 
 
-KUBELETS = frozenset({Trust.KUBELET, Trust.KUBELET_UNVERIFIED})
+KUBELETS = frozenset({PeerVerification.KUBELET, PeerVerification.KUBELET_UNVERIFIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +91,12 @@ class Backends:
     own: Callable[[], pki.KeyPair]
     dial: Dial = dial
     guard: Guard = field(default_factory=Guard)
-    _contexts: dict[Trust, tuple[float, ssl.SSLContext]] = field(init=False, default_factory=dict)
+    _contexts: dict[PeerVerification, tuple[float, ssl.SSLContext]] = field(
+        init=False, default_factory=dict
+    )
     _lock: trio.Lock = field(init=False, default_factory=trio.Lock)
 
-    async def lookup(self, host: str, port: str, trust: Trust) -> tuple[str, ...]:
+    async def lookup(self, host: str, port: str, trust: PeerVerification) -> tuple[str, ...]:
         """The addresses of a host, all of which may be connected to.
 
         Args:
@@ -116,7 +118,7 @@ class Backends:
         return addresses
 
     async def connect(
-        self, host: str, port: str, trust: Trust, addresses: Sequence[str] = ()
+        self, host: str, port: str, trust: PeerVerification, addresses: Sequence[str] = ()
     ) -> Transport:
         """An open connection.
 
@@ -133,7 +135,7 @@ class Backends:
             self._judge(addresses, port_number(port), trust)
         else:
             addresses = await self.lookup(host, port, trust)
-        tls = None if trust is Trust.PLAIN else Tls(await self._context(trust), host)
+        tls = None if trust is PeerVerification.PLAIN else Tls(await self._context(trust), host)
         until = trio.current_time() + self._timeout_s(trust)
         problem = DialError(f"dial tcp {join_host_port(host, port)}: i/o timeout")
         for address in addresses:
@@ -148,17 +150,17 @@ class Backends:
                 problem = error
         raise problem
 
-    def _judge(self, addresses: Sequence[str], port: int, trust: Trust) -> None:
-        if trust is Trust.COMPONENT:
+    def _judge(self, addresses: Sequence[str], port: int, trust: PeerVerification) -> None:
+        if trust is PeerVerification.COMPONENT:
             return
         kubelet = trust in KUBELETS
         if not all(self.guard.allows(each, port, kubelet=kubelet) for each in addresses):
             raise NotAllowed("address not allowed")
 
-    def _timeout_s(self, trust: Trust) -> float:
+    def _timeout_s(self, trust: PeerVerification) -> float:
         return self.config.timeout_s if trust in KUBELETS else CONNECT_TIMEOUT_S
 
-    async def _context(self, trust: Trust) -> ssl.SSLContext:
+    async def _context(self, trust: PeerVerification) -> ssl.SSLContext:
         async with self._lock:
             made = self._contexts.get(trust)
             if made is not None and trio.current_time() - made[0] < FRESH_S:
@@ -184,11 +186,11 @@ class Backends:
         given = [one for one in self._contexts if one in KUBELETS]
         self._contexts.update({one: (now, self._make_context(one)) for one in given})
 
-    def _make_context(self, trust: Trust) -> ssl.SSLContext:
+    def _make_context(self, trust: PeerVerification) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
-        authority = self.config.authority if trust is Trust.KUBELET else None
+        authority = self.config.authority if trust is PeerVerification.KUBELET else None
         if authority is None:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -22,7 +22,7 @@ MOST_BYTES = 64 << 20
 TIMEOUT_S = 60.0
 
 
-class Refused(Failure):
+class RequestRefused(Failure):
     """The server refused a request.
 
     Args:
@@ -46,7 +46,7 @@ def add_server(parser: flags.Parser) -> None:
     )
 
 
-class Server:
+class RemoteServer:
     """A server that is asked; made by `open_server`.
 
     Args:
@@ -77,7 +77,7 @@ class Server:
             content_type: of the body.
 
         Raises:
-            Refused: the answer is a failure.
+            RequestRefused: the answer is a failure.
             CallError: there is none.
         """
         url = self._target.url.rstrip("/") + path
@@ -98,7 +98,7 @@ class Server:
             said = {"message": answer.body.decode(errors="replace").strip()}
         if not 200 <= answer.status < 300:
             message = str(said.get("message") or f"the server answered {answer.status}")
-            raise Refused(answer.status, " ".join(message.split()))
+            raise RequestRefused(answer.status, " ".join(message.split()))
         return said
 
 
@@ -118,7 +118,7 @@ def kubeconfig_of(options: argparse.Namespace) -> Path:
 
 
 @asynccontextmanager
-async def open_server(options: argparse.Namespace) -> AsyncIterator[Server]:
+async def open_server(options: argparse.Namespace) -> AsyncIterator[RemoteServer]:
     """The server that `add_server` asked for.
 
     Raises:
@@ -127,7 +127,7 @@ async def open_server(options: argparse.Namespace) -> AsyncIterator[Server]:
     """
     outgoing = Outgoing(Env())
     try:
-        yield Server(outgoing, from_kubeconfig(kubeconfig_of(options)))
+        yield RemoteServer(outgoing, from_kubeconfig(kubeconfig_of(options)))
     finally:
         await outgoing.close()
 

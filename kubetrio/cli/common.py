@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kubetrio.config.flag import Row, rows
+from kubetrio.config.flag import FlagRow, rows
 from kubetrio.config.kinds import DURATION
 from kubetrio.config.root import Config
 from kubetrio.flags import parser as flags
@@ -39,7 +39,7 @@ def describe(parser: flags.Parser, what: str, examples: str) -> None:
     parser.epilog = f"examples:\n{examples}"
 
 
-def row_of(flag: str) -> Row:
+def row_of(flag: str) -> FlagRow:
     """A flag of ``serve``."""
     return next(row for row in rows(Config) if row.flag.name == flag)
 

@@ -13,7 +13,7 @@ from kubetrio.cli.common import Failure, describe, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
-    from kubetrio.cli.asking import Server
+    from kubetrio.cli.asking import RemoteServer
     from kubetrio.cli.commands import Call
 
 EXAMPLES = """\
@@ -117,12 +117,12 @@ def _in_file(path: Path) -> list[Any]:
 
 
 async def _do(options: argparse.Namespace, rules: list[Any]) -> list[dict[str, Any]]:
-    from kubetrio.cli.asking import Refused, open_server
+    from kubetrio.cli.asking import RequestRefused, open_server
 
     async with open_server(options) as server:
         try:
             return await _asked(server, options, rules)
-        except Refused as error:
+        except RequestRefused as error:
             if error.code != 404:
                 raise
             what = "there is no such rule, or the server"
@@ -134,7 +134,7 @@ async def _do(options: argparse.Namespace, rules: list[Any]) -> list[dict[str, A
 
 
 async def _asked(
-    server: Server, options: argparse.Namespace, rules: list[Any]
+    server: RemoteServer, options: argparse.Namespace, rules: list[Any]
 ) -> list[dict[str, Any]]:
     from kubetrio.api.pages.faultpages import ROOT
     from kubetrio.cli.asking import segment

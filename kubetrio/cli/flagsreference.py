@@ -13,10 +13,10 @@ from itertools import groupby
 from pathlib import Path
 
 from kubetrio.config import Config
-from kubetrio.config.flag import Row, flag_of, rows
+from kubetrio.config.flag import FlagRow, flag_of, rows
 from kubetrio.controllers.table import TABLE
 from kubetrio.flags import absent_operation, absent_security
-from kubetrio.flags.absence import Absent, Ignored, Refused
+from kubetrio.flags.absence import Absent, IgnoredFlag, RefusedFlag
 from kubetrio.flags.parser import FLAGS, TERMINAL
 
 BLOCK = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -47,7 +47,7 @@ def _sentence(text: str) -> str:
     return f"{text}." if first.endswith(":") else f"{text[:1].upper()}{text[1:]}."
 
 
-def _row(row: Row) -> tuple[str, str, str, str]:
+def _row(row: FlagRow) -> tuple[str, str, str, str]:
     flag = row.flag
     name = f"`-{flag.short}`, `--{flag.name}`" if flag.short else f"`--{flag.name}`"
     default = f"`{row.default_text()}`" if row.default_text() else ""
@@ -60,13 +60,13 @@ def _row(row: Row) -> tuple[str, str, str, str]:
     return name, default, path, " ".join(said)
 
 
-def _refused(row: Refused) -> tuple[str, str, str, str]:
+def _refused(row: RefusedFlag) -> tuple[str, str, str, str]:
     values = tuple(value for value in row.fine if value)
     shown = ", ".join(f"`{value}`" for value in values)
     return f"`--{row.name}`", shown, _sentence(row.missing), _sentence(row.instead)
 
 
-def _ignored(row: Ignored) -> tuple[str, str]:
+def _ignored(row: IgnoredFlag) -> tuple[str, str]:
     return f"`--{row.name}`", _sentence(row.why)
 
 
@@ -95,12 +95,12 @@ def _fields() -> Iterator[str]:
 
 
 def _refusals() -> Iterator[str]:
-    found = (_refused(row) for row in _all_absent() if isinstance(row, Refused))
+    found = (_refused(row) for row in _all_absent() if isinstance(row, RefusedFlag))
     return _table(("flag", "values that are taken", "what is missing", "what to do"), found)
 
 
 def _ignorances() -> Iterator[str]:
-    found = (_ignored(row) for row in _all_absent() if isinstance(row, Ignored))
+    found = (_ignored(row) for row in _all_absent() if isinstance(row, IgnoredFlag))
     return _table(("flag", "why it changes nothing"), found)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from kubetrio.cli.asking import Refused, Server, add_server, open_server, segment
+from kubetrio.cli.asking import RemoteServer, RequestRefused, add_server, open_server, segment
 from kubetrio.cli.common import Failure, describe, say, told
 from kubetrio.cli.progress import Bar
 from kubetrio.flags import parser as flags
@@ -108,7 +108,7 @@ async def _run(options: Namespace) -> int:
                 nonlocal done, failed
                 try:
                     await applying.apply(manifest)
-                except (Refused, Failure) as error:
+                except (RequestRefused, Failure) as error:
                     failed += 1
                     bar.clear()
                     say(f"{manifest.place}: {manifest.label}: {error}")
@@ -143,7 +143,7 @@ class _Applying:
         options: of the command.
     """
 
-    def __init__(self, server: Server, options: Namespace) -> None:
+    def __init__(self, server: RemoteServer, options: Namespace) -> None:
         self._server = server
         self._namespace: str = options.namespace
         self._dry_run: bool = options.dry_run
@@ -159,7 +159,7 @@ class _Applying:
         """Apply one, and wait for what it defines.
 
         Raises:
-            Refused: the server refuses it.
+            RequestRefused: the server refuses it.
             Failure: the server does not know its kind.
         """
         obj = manifest.obj
@@ -178,7 +178,7 @@ class _Applying:
                     "PATCH", path, body=obj, query=self._query, content_type=APPLY
                 )
                 break
-            except Refused as error:
+            except RequestRefused as error:
                 if error.code != 429 or tries == TRIES - 1:
                     raise
             await trio.sleep(AGAIN_S)
@@ -191,7 +191,7 @@ class _Applying:
             if anew or api_version not in self._resources:
                 try:
                     said = await self._server.ask("GET", _base(api_version))
-                except Refused as error:
+                except RequestRefused as error:
                     if error.code != 404:
                         raise
                     said = {}

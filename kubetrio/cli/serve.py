@@ -29,7 +29,7 @@ from kubetrio.observe.logs import Log
 
 if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
-    from kubetrio.flags.absence import Ignored
+    from kubetrio.flags.absence import IgnoredFlag
     from kubetrio.server import Server
     from kubetrio.server.parts import Parts
 
@@ -44,7 +44,7 @@ def add(parser: flags.Parser) -> None:
 
 def run(call: Call) -> int:
     """Serve; the exit code is 1 where something stops the server before it is ready."""
-    ignored: list[Ignored] = []
+    ignored: list[IgnoredFlag] = []
     if call.rest:
         from kubetrio.flags.absent import judge
 
@@ -95,7 +95,7 @@ class WrongError(Exception):
     """Flags or their file cannot be used; one line."""
 
 
-def configured(options: argparse.Namespace) -> tuple[Config, Terminal, tuple[Ignored, ...]]:
+def configured(options: argparse.Namespace) -> tuple[Config, Terminal, tuple[IgnoredFlag, ...]]:
     """What flags and the configuration file ask for, and flags of the file that change nothing.
 
     Raises:

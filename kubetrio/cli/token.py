@@ -11,7 +11,7 @@ from kubetrio.cli.common import Failure, describe, duration, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
-    from kubetrio.cli.asking import Server
+    from kubetrio.cli.asking import RemoteServer
     from kubetrio.cli.commands import Call
 
 EXAMPLES = """\
@@ -74,8 +74,10 @@ async def _create(options: argparse.Namespace, namespace: str, name: str) -> str
         return await _token(server, namespace, name, options)
 
 
-async def _token(server: Server, namespace: str, name: str, options: argparse.Namespace) -> str:
-    from kubetrio.cli.asking import Refused, segment
+async def _token(
+    server: RemoteServer, namespace: str, name: str, options: argparse.Namespace
+) -> str:
+    from kubetrio.cli.asking import RequestRefused, segment
 
     spec: dict[str, object] = {"audiences": options.audience}
     if options.duration is not None:
@@ -84,7 +86,7 @@ async def _token(server: Server, namespace: str, name: str, options: argparse.Na
     account = f"/api/v1/namespaces/{segment(namespace)}/serviceaccounts/{segment(name)}"
     try:
         made = await server.ask("POST", f"{account}/token", body=body)
-    except Refused as error:
+    except RequestRefused as error:
         if error.code == 404:
             raise Failure(
                 f"{error}; make it: kubectl create serviceaccount {name} -n {namespace}"

@@ -63,7 +63,7 @@ class Flag(NamedTuple):
     command_default: object = None
 
 
-class Row(NamedTuple):
+class FlagRow(NamedTuple):
     """A flag and where it goes.
 
     Args:
@@ -232,7 +232,7 @@ def both_or_none(one: str, other: str) -> Rule:
     return rule
 
 
-def rows(of: type[Section], name: str = "") -> Iterator[Row]:
+def rows(of: type[Section], name: str = "") -> Iterator[FlagRow]:
     """The flags of a section and of those inside it, in order.
 
     Args:
@@ -250,7 +250,7 @@ def rows(of: type[Section], name: str = "") -> Iterator[Row]:
             default = made()
         elif about.command_default is not None:
             default = about.command_default
-        yield Row(
+        yield FlagRow(
             flag=about,
             section=name,
             field=one.name,
@@ -259,7 +259,7 @@ def rows(of: type[Section], name: str = "") -> Iterator[Row]:
         )
 
 
-def values(config: Section) -> Iterator[tuple[Row, Any]]:
+def values(config: Section) -> Iterator[tuple[FlagRow, Any]]:
     """The flags of a configuration with the values that it has."""
     for row in rows(type(config)):
         holder = getattr(config, row.section) if row.section else config

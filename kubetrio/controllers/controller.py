@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from kubetrio.aggregation.aggregation import Aggregation
-from kubetrio.auth.trust import Trust
+from kubetrio.auth.trust import ClusterAuthorities
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.informers.digests import Digests, Handler
@@ -44,7 +44,7 @@ class Context(NamedTuple):
     quotas: StoredQuotas
     env: Env
     config: Config
-    trust: Trust
+    trust: ClusterAuthorities
     aggregation: Aggregation
 
 

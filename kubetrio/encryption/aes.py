@@ -5,7 +5,7 @@ Source: k8s.io/apiserver/pkg/storage/value/encrypt/aes; NIST SP 800-38A and 800-
 
 from __future__ import annotations
 
-from kubetrio.encryption.transformers import Plain, Refused, Seal, TransformError
+from kubetrio.encryption.transformers import Plain, Seal, TransformError, UnfetchedKeys
 
 BLOCK_BYTES = 16
 GCM_NONCE_BYTES = 12
@@ -34,7 +34,7 @@ class Gcm:
         del size
         return lambda data: nonce + self._cipher.encrypt(nonce, data, path)
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         from cryptography.exceptions import InvalidTag
 
@@ -75,7 +75,7 @@ class Cbc:
 
         return seal
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
@@ -124,7 +124,7 @@ class ExtendedGcm:
         seal = self._derived(info).seal(path, nonce[INFO_BYTES:], size)
         return lambda data: info + seal(data)
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         if len(data) < INFO_BYTES:
             raise TransformError(TOO_SHORT)

@@ -31,7 +31,7 @@ from kubetrio.kinds.builtin import registry
 from kubetrio.machinery.names import GroupResource
 from kubetrio.observe.logs import Log
 from kubetrio.resources.objects import restamp
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 from kubetrio.store.model import Store
 
 LOG = Log("kubetrio.encryption")
@@ -123,7 +123,7 @@ class Encryption:
                 self._follow(self.transforms)
                 if self.reloads:
                     name = "encryption configuration"
-                    nursery.start_soon(persevere, self._reload, name, name=name)
+                    nursery.start_soon(run_forever_with_backoff, self._reload, name, name=name)
                 yield self._store
             finally:
                 nursery.cancel_scope.cancel()
@@ -140,7 +140,7 @@ class Encryption:
                 async with trio.open_nursery() as nursery:
                     for envelope in transforms.envelopes:
                         name = f"KMS provider {envelope.name}"
-                        nursery.start_soon(persevere, envelope.run, name, name=name)
+                        nursery.start_soon(run_forever_with_backoff, envelope.run, name, name=name)
 
         self._nursery.start_soon(follow, name="KMS providers")
 

@@ -25,7 +25,7 @@ import trio
 from kubetrio.encryption import kmsmessages
 from kubetrio.encryption.aes import SEED_BYTES, ExtendedGcm, Gcm
 from kubetrio.encryption.kmsplugin import Encrypted, Service, Status
-from kubetrio.encryption.transformers import KeyWanted, Plain, Refused, Seal, TransformError
+from kubetrio.encryption.transformers import KeyWanted, Plain, Seal, TransformError, UnfetchedKeys
 from kubetrio.env import Env, monotonic
 from kubetrio.gotext.text import aggregate, quote
 from kubetrio.kinds.common.shared_checks import fully_qualified_domain
@@ -233,7 +233,7 @@ class Envelope:
 
         return sealed
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         try:
             stored = kmsmessages.decode("EncryptedObject", data)
@@ -402,7 +402,7 @@ class First:
         del path, nonce, size
         raise TransformError(UNREAD_V1)
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """Say why it cannot be read."""
         del data, path, refused
         raise TransformError(UNREAD_V1)

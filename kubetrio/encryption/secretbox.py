@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubetrio.encryption.aes import TOO_SHORT
-from kubetrio.encryption.transformers import Plain, Refused, Seal, TransformError
+from kubetrio.encryption.transformers import Plain, Seal, TransformError, UnfetchedKeys
 
 INSTALL: Final = "install it in a checkout with pip install '.[secretbox]'"
 KEY_BYTES = 32
@@ -45,7 +45,7 @@ class Secretbox:
         del path, size
         return lambda data: bytes(self._box.encrypt(data, nonce))
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         from nacl.exceptions import CryptoError
 

@@ -38,7 +38,7 @@ class KeyWanted(Exception):
     """A value can be decrypted when a key has been fetched.
 
     Args:
-        key: names what is missing; as `Refused` knows it.
+        key: names what is missing; as `UnfetchedKeys` knows it.
         fetch: gets it; raises `TransformError`.
     """
 
@@ -48,7 +48,7 @@ class KeyWanted(Exception):
         self.fetch = fetch
 
 
-Refused = Mapping[bytes, TransformError]
+UnfetchedKeys = Mapping[bytes, TransformError]
 """Keys that could not be fetched just now, and why."""
 Seal = Callable[[bytes], bytes]
 """Encrypts one value; to be used once."""
@@ -91,7 +91,7 @@ class Transformer(Protocol):
         """
         ...
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """Decrypt a value.
 
         Args:
@@ -116,7 +116,7 @@ class Identity:
         del path, nonce, size
         return bytes
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         del path, refused
         if data.startswith(ENCRYPTED):
@@ -193,7 +193,7 @@ class Providers:
 
         return sealed
 
-    def open(self, data: bytes, path: bytes, refused: Refused) -> Plain:
+    def open(self, data: bytes, path: bytes, refused: UnfetchedKeys) -> Plain:
         """See `Transformer.open`."""
         errors: list[TransformError] = []
         began = monotonic()

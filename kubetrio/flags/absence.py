@@ -11,7 +11,7 @@ LEAVE_OUT = "leave the flag out"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedFlag:
     """A flag that asks for what is not there.
 
     Args:
@@ -43,7 +43,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class IgnoredFlag:
     """A flag that changes nothing a user relies on.
 
     Args:
@@ -64,4 +64,4 @@ class Ignored:
         return f"--{self.name}: {why}" if why else ""
 
 
-Absent = Refused | Ignored
+Absent = RefusedFlag | IgnoredFlag

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kubetrio.flags import absent_operation, absent_security
-from kubetrio.flags.absence import Absent, Ignored
+from kubetrio.flags.absence import Absent, IgnoredFlag
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Judged:
     """
 
     refused: list[str] = field(default_factory=list)
-    ignored: list[Ignored] = field(default_factory=list)
+    ignored: list[IgnoredFlag] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -59,6 +59,6 @@ def judge(arguments: Sequence[str]) -> Judged:
             problem = f"--{name}: {error}"
         if problem:
             judged.refused.append(problem)
-        elif isinstance(row, Ignored):
+        elif isinstance(row, IgnoredFlag):
             judged.ignored.append(row)
     return judged

@@ -6,21 +6,21 @@ for one that has it, so all but a few end the command.
 
 from __future__ import annotations
 
-from kubetrio.flags.absence import Absent, Refused
+from kubetrio.flags.absence import Absent, RefusedFlag
 
 OTHER_WAYS = "give users client certificates or --token-auth-file, and leave the flag out"
 OWN_KEY = "leave the flag out, and find the keys as sa.key and sa.pub in --cert-dir"
 
 AUTHENTICATION: tuple[Absent, ...] = (
-    Refused("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
+    RefusedFlag("service-account-signing-endpoint", "nothing else signs tokens", OWN_KEY),
 )
 
 
 PROTECTION = (
-    Refused(
+    RefusedFlag(
         "max-connection-bytes-per-sec", "the speed of connections is not bounded", fine=("", "0")
     ),
-    Refused(
+    RefusedFlag(
         "egress-selector-config-file",
         "connections to nodes, pods and services go there directly",
     ),

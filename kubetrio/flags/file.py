@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubetrio.config import Config, ConfigError
-from kubetrio.config.flag import Row, values
+from kubetrio.config.flag import FlagRow, values
 from kubetrio.config.kinds import Kind
-from kubetrio.flags.absence import Ignored
+from kubetrio.flags.absence import IgnoredFlag
 from kubetrio.flags.absent import judge, table
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FromFile:
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
-    ignored: tuple[Ignored, ...] = ()
+    ignored: tuple[IgnoredFlag, ...] = ()
 
     def told(self, error: ConfigError, typed: frozenset[str]) -> str:
         """An error of the configuration, with the line of the file that it is about.
@@ -65,7 +65,7 @@ class FromFile:
         return f"{self.path}:{at[0]}: {error.by_flag()}" if at else error.by_flag()
 
 
-def read(path: Path, flags: Mapping[str, Row]) -> FromFile:
+def read(path: Path, flags: Mapping[str, FlagRow]) -> FromFile:
     """Read a configuration file.  Blocking.
 
     Args:
@@ -95,7 +95,7 @@ def read(path: Path, flags: Mapping[str, Row]) -> FromFile:
         raise FileError(f"{path}:{_line(root)}: no mapping of flags to values")
     given: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    ignored: list[Ignored] = []
+    ignored: list[IgnoredFlag] = []
     for key, node in root.value:
         name, line = str(key.value), _line(key)
         try:
@@ -118,7 +118,7 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _absent(name: str, node: yaml.Node, flags: Mapping[str, Row]) -> list[Ignored]:
+def _absent(name: str, node: yaml.Node, flags: Mapping[str, FlagRow]) -> list[IgnoredFlag]:
     """What becomes of a key that is no flag of ours.
 
     Raises:
@@ -173,7 +173,9 @@ def _scalar(node: yaml.Node) -> str:
     return str(node.value)
 
 
-def printed(config: Config, terminal: Terminal, terminal_rows: Mapping[str, Row]) -> Iterator[str]:
+def printed(
+    config: Config, terminal: Terminal, terminal_rows: Mapping[str, FlagRow]
+) -> Iterator[str]:
     """The lines of a file that says what a configuration is; what has no value is a comment.
 
     Args:
@@ -193,7 +195,7 @@ def printed(config: Config, terminal: Terminal, terminal_rows: Mapping[str, Row]
             yield _printed(row, value)
 
 
-def _printed(row: Row, value: Any) -> str:
+def _printed(row: FlagRow, value: Any) -> str:
     kind, name = row.flag.kind, row.flag.name
     if kind.repeated:
         shown = [kind.show((each,)) for each in value]

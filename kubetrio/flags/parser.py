@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 
 from kubetrio import __version__
 from kubetrio.config import Config
-from kubetrio.config.flag import Row, rows
+from kubetrio.config.flag import FlagRow, rows
 from kubetrio.config.kinds import Kind
 from kubetrio.config.profiles import PROFILES
 from kubetrio.flags.terminal import Terminal
 
 TERMINAL = "terminal"  # the section of what is no configuration of a server
 PROFILE = f"{TERMINAL}.profile"
-FLAGS: tuple[Row, ...] = tuple(
+FLAGS: tuple[FlagRow, ...] = tuple(
     row for row in (*rows(Config), *rows(Terminal, TERMINAL)) if row.flag.name
 )
 """All flags, each once, in the order of the configuration."""
@@ -64,7 +64,7 @@ def add_serve(parser: Parser) -> None:
         _add(group, row)
 
 
-def _add(group: argparse._ArgumentGroup, row: Row) -> None:
+def _add(group: argparse._ArgumentGroup, row: FlagRow) -> None:
     flag, kind = row.flag, row.flag.kind
     names = [f"-{flag.short}"] if flag.short else []
     # What is not given is not there: then the configuration file decides, and then the default.
@@ -101,7 +101,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-def help_of(row: Row) -> str:
+def help_of(row: FlagRow) -> str:
     """The help of a flag with its default, as argparse takes it."""
     default = row.flag.unset or row.default_text()
     text = f"{row.flag.help} (default: {default})" if default else row.flag.help

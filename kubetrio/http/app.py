@@ -16,7 +16,7 @@ from kubetrio.api.pipeline import Handle
 from kubetrio.api.response import TEXT, StreamResponse
 from kubetrio.http.asgi import METHODS, request_from_scope, to_quart
 from kubetrio.http.h2streams import PLACE, Place
-from kubetrio.http.messages import Refused
+from kubetrio.http.messages import BadRequest
 from kubetrio.http.websocket import add_websocket
 
 
@@ -71,10 +71,10 @@ def make_app(handle: Handle) -> QuartTrio:
     async def any_method(_: Exception) -> QuartResponse:
         return await catch_all("")  # who serves which method is said by the pipeline
 
-    async def refuse(refused: Refused) -> QuartResponse:
+    async def refuse(refused: BadRequest) -> QuartResponse:
         return QuartResponse(refused.text(), refused.status, content_type=TEXT.decode())
 
-    app.register_error_handler(Refused, refuse)
+    app.register_error_handler(BadRequest, refuse)
     app.register_error_handler(405, any_method)
     add_websocket(app, handle)
     return app

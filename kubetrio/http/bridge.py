@@ -183,7 +183,7 @@ class _Ending:
         await trio.lowlevel.checkpoint()
 
 
-class Parts(NamedTuple):
+class HandoverParts(NamedTuple):
     """What serves handed-over connections.
 
     Args:
@@ -227,10 +227,10 @@ class Bridge:
         self._write_timeout_s = write_timeout_s
         self._env = env
         self._lock = trio.Lock()
-        self._parts: Parts | None = None
+        self._parts: HandoverParts | None = None
         self._open: set[HandedOverStream] = set()
 
-    async def load(self) -> Parts:
+    async def load(self) -> HandoverParts:
         """What serves connections, imported and made when first asked for."""
         async with self._lock:
             if self._parts is None:
@@ -246,7 +246,7 @@ class Bridge:
                 context = WorkerContext(None)
                 context.terminated = _Ending()
                 backlog = Backlog(self._write_timeout_s)
-                self._parts = Parts(
+                self._parts = HandoverParts(
                     app, hypercorn_config(self._most_streams), context, backlog, Budget()
                 )
         return self._parts
@@ -268,7 +268,7 @@ class Bridge:
         """
         app, config, context, backlog, budget = await self.load()
         from kubetrio.http.asgi import CERTIFICATE, PRESENCE
-        from kubetrio.http.h2server import Bounds, Server
+        from kubetrio.http.h2server import Bounds, HypercornConnection
 
         # Typed as what Hypercorn declares; it uses no more than HandedOverStream has.
         user = None if presence is None else presence.user
@@ -277,7 +277,7 @@ class Bridge:
         self._open.add(stream)
         whose = _nobody if presence is None else presence.user
         bounds = Bounds(backlog, budget, whose, self._brief)
-        server = Server(bounds, app, config, context, state, stream)
+        server = HypercornConnection(bounds, app, config, context, state, stream)
         try:
             await server
         finally:

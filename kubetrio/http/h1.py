@@ -28,7 +28,7 @@ from kubetrio.env import Env
 from kubetrio.http.channel import H1Channel
 from kubetrio.http.heads import LAST_CHUNK, DateHeader, head
 from kubetrio.http.limits import BUSY, H1Config, Phase, SweepClock
-from kubetrio.http.messages import Message, Parser, Refused, split_target
+from kubetrio.http.messages import BadRequest, Message, Parser, split_target
 from kubetrio.http.shown import ShownCertificate, certificate_of, current
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import (
@@ -156,7 +156,7 @@ class Connection:
                         return
             except (OSError, ClientGone):
                 return
-            except Refused as refused:
+            except BadRequest as refused:
                 await self._refuse(refused)
             finally:
                 self._parser.close()
@@ -373,7 +373,7 @@ class Connection:
                 self.since = self._clock.now
                 view = view[sent:]
 
-    async def _refuse(self, refused: Refused) -> None:
+    async def _refuse(self, refused: BadRequest) -> None:
         """Answer what is not a request, and close."""
         try:
             await self._write(refused.answer())

@@ -70,7 +70,7 @@ class Wrapper(ProtocolWrapper):
         super().__setattr__(name, value)
 
 
-class Server(TCPServer):
+class HypercornConnection(TCPServer):
     """One connection.
 
     Args:

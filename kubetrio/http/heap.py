@@ -85,7 +85,7 @@ class Heap:
             pause_s = INTERVAL_S if given > GROWN_BYTES else min(2 * pause_s, MOST_INTERVAL_S)
 
 
-async def give_back(thread: RunBlocking) -> NoReturn:
+async def trim_heap(thread: RunBlocking) -> NoReturn:
     """Give memory back until cancelled, where that can be.
 
     Args:

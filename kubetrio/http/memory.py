@@ -31,7 +31,7 @@ STEPS = 200
 
 
 @dataclass(slots=True)
-class Tide:
+class FallDetector:
     """Tells when a number has fallen to less than half of where it was.
 
     Args:
@@ -41,7 +41,7 @@ class Tide:
     least: int
     high: int = 0
 
-    def ebbs(self, level: int) -> bool:
+    def has_fallen(self, level: int) -> bool:
         """Whether it has fallen now; from there it begins anew."""
         if level * 2 < self.high and self.high >= self.least:
             self.high = level
@@ -59,8 +59,8 @@ class Memory:
     """
 
     env: Env
-    connections: Tide = field(default_factory=lambda: Tide(LEAST_CONNECTIONS))
-    requests: Tide = field(default_factory=lambda: Tide(LEAST_BYTES))
+    connections: FallDetector = field(default_factory=lambda: FallDetector(LEAST_CONNECTIONS))
+    requests: FallDetector = field(default_factory=lambda: FallDetector(LEAST_BYTES))
     _wanted: trio.Event = field(default_factory=trio.Event)
     _trim: Callable[[], object] | None = field(default_factory=trimmer)
 
@@ -71,7 +71,7 @@ class Memory:
             connections: how many are open.
             held_bytes: the most that HTTP/2 requests held since the last look.
         """
-        if self.connections.ebbs(connections) | self.requests.ebbs(held_bytes):
+        if self.connections.has_fallen(connections) | self.requests.has_fallen(held_bytes):
             self._wanted.set()
 
     async def run(self) -> NoReturn:

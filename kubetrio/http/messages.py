@@ -33,7 +33,7 @@ LENGTH = re.compile(rb"0|[1-9][0-9]{0,8}")
 BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
-class Refused(Exception):
+class BadRequest(Exception):
     """What came is not a request that can be served; the connection ends with this answer.
 
     Args:
@@ -65,7 +65,7 @@ def split_target(target: bytes) -> tuple[str, str]:
         target: of a request line; its bytes are read as Latin-1.
 
     Raises:
-        Refused: a path with a percent sign that begins no escape, of which Go makes no URL.
+        BadRequest: a path with a percent sign that begins no escape, of which Go makes no URL.
     """
     text = target.decode("latin-1")
     if text[:1] != "/" and "://" in text:
@@ -74,7 +74,7 @@ def split_target(target: bytes) -> tuple[str, str]:
         text = rest[at:] if rest[at : at + 1] == "/" else "/" + rest[at:]
     path, _, query = text.partition("?")
     if "%" in path and len(path) <= SHORT_CHARS and BAD_ESCAPE.search(path):
-        raise Refused(400)  # of a longer one, when it has a seat
+        raise BadRequest(400)  # of a longer one, when it has a seat
     return path, query
 
 
@@ -143,7 +143,7 @@ NOTHING = Message()
 """In the place of a message while there is none; it is not changed."""
 
 
-class Alike(NamedTuple):
+class HeadTemplate(NamedTuple):
     """What messages have in common that differ in the first line, the length and the body.
 
     Args:
@@ -191,12 +191,12 @@ class Parser:
         self._start = b""  # of a message that came first in a read, while its method is incomplete
         self._unknown = False  # whether that method is one that llhttp does not know
         self._method = ""  # that one, once it is complete
-        self._alike: Alike | None = None
+        self._template: HeadTemplate | None = None
         self._repeated_list = False  # whether a field of `LISTS` came again
         self._lines = RequestLines()
         self.in_head = False
         self.queue: list[Message] = []
-        self.failure: Refused | None = None
+        self.failure: BadRequest | None = None
 
     def close(self) -> None:
         """Nothing more will come: what knows this object is let go."""
@@ -214,7 +214,7 @@ class Parser:
         if self.failure is not None:
             return
         fresh = self._between and not self._start
-        if fresh and self._alike is not None and self._repeated(data, self._alike):
+        if fresh and self._template is not None and self._repeated(data, self._template):
             return
         if self._in_fields:
             self._unseen += len(data)
@@ -229,16 +229,18 @@ class Parser:
                 unknown = True  # and behind this handler, for what is raised in it has its context
         if unknown:
             if not start or len(self.queue) != known:
-                self.failure = Refused(400)
+                self.failure = BadRequest(400)
             else:
                 self._feed_unknown(start)
         line_due = self.in_head and not self._lines.seen and self._current.target
         if line_due and not self._find_line() and self._current.raw_headers:
-            self.failure = self.failure or Refused(400)  # no more of a head is kept than it takes
+            self.failure = self.failure or BadRequest(
+                400
+            )  # no more of a head is kept than it takes
         incomplete = start and self.in_head and not self._current.target
         self._start = start if incomplete and len(start) <= MAX_METHOD else b""
         if self._in_fields and self._unseen > self._max_head:
-            self.failure = Refused(431)
+            self.failure = BadRequest(431)
         if fresh and len(self.queue) == known + 1:
             self._remember(data, self.queue[-1])
 
@@ -260,17 +262,17 @@ class Parser:
         known = (message.headers, message.raw_headers)
         if b"content-length" not in message.headers:
             if end == len(data):
-                self._alike = Alike(fields, None, b"", *known)
+                self._template = HeadTemplate(fields, None, b"", *known)
             return
         found = LENGTH_FIELD.search(fields)  # llhttp has refused a second one
         if found is not None:
             before, after = found.span(1)
-            self._alike = Alike(fields[:before], fields[after:], found[1], *known)
+            self._template = HeadTemplate(fields[:before], fields[after:], found[1], *known)
 
-    def _repeated(self, data: bytes, alike: Alike) -> bool:
+    def _repeated(self, data: bytes, template: HeadTemplate) -> bool:
         """Queue a message that another one was like; False if it is not plainly so."""
         line, _, rest = data.partition(b"\r\n")
-        before, after, length, headers, raw_headers = alike
+        before, after, length, headers, raw_headers = template
         if not rest.startswith(before):
             return False
         at = len(before)
@@ -316,16 +318,16 @@ class Parser:
         except httptools.HttpParserUpgrade as pause:
             # Bytes behind an upgrade belong to another protocol; `upgrade` tells the loop.
             self._current.rest = data[pause.args[0] :]
-            self.failure = Refused(400)
+            self.failure = BadRequest(400)
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
-            if not isinstance(cause, Refused):
+            if not isinstance(cause, BadRequest):
                 raise
             self.failure = cause
         except httptools.HttpParserInvalidMethodError:
             raise
         except httptools.HttpParserError:
-            self.failure = Refused(400)
+            self.failure = BadRequest(400)
 
     def _feed_unknown(self, start: bytes) -> None:
         """Take a request with a method that llhttp does not know under the name of another.
@@ -334,7 +336,7 @@ class Parser:
         """
         found = METHOD.match(start)
         if found is None:
-            self.failure = Refused(400)
+            self.failure = BadRequest(400)
         elif not found[2]:
             self._unknown = True  # the rest of it is to come
         else:
@@ -346,7 +348,7 @@ class Parser:
             try:
                 self._feed(renamed)
             except httptools.HttpParserInvalidMethodError:
-                self.failure = Refused(400)  # of a message behind this one
+                self.failure = BadRequest(400)  # of a message behind this one
 
     def _find_line(self) -> bool:
         """Whether the first line is one, so far as can be seen; see `RequestLines`."""
@@ -366,14 +368,14 @@ class Parser:
         """Called by llhttp, perhaps in pieces."""
         self._head += len(url)
         if self._head > self._max_head:
-            raise Refused(431)
+            raise BadRequest(431)
         self._current.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called by llhttp, once a header."""
         self._head = size = self._head + len(name) + len(value) + 4
         if size > self._max_head:
-            raise Refused(431)
+            raise BadRequest(431)
         if not self.in_head:
             return  # a trailer must not pass for a header (RFC 9110, 6.5.1)
         message = self._current
@@ -382,11 +384,11 @@ class Parser:
         fields = message.raw_headers
         fields.append((name, value))
         if len(fields) > MAX_HEADERS:
-            raise Refused(431)
+            raise BadRequest(431)
         headers = message.headers
         if name in headers:
             if name == b"host":
-                raise Refused(400, "too many Host headers")
+                raise BadRequest(400, "too many Host headers")
             self._repeated_list = self._repeated_list or name in LISTS
         else:
             headers[name] = value
@@ -397,19 +399,19 @@ class Parser:
         if self._repeated_list:
             message.headers = by_name(message.raw_headers)
         if not (self._lines.seen or self._find_line()):
-            raise Refused(400)
+            raise BadRequest(400)
         self._lines.head_ended()
         self.in_head = self._in_fields = False
         message.method = self._method or parser.get_method().decode("ascii")
         self._method = ""
         version = parser.get_http_version()
         if version not in VERSIONS:
-            raise Refused(505, "unsupported protocol version")
+            raise BadRequest(505, "unsupported protocol version")
         message.http_11 = version == HTTP_11
         message.keep_alive = parser.should_keep_alive()
         message.upgrade = parser.should_upgrade() and message.method != "CONNECT"
         if not message.keep_alive or message.upgrade:
-            self._alike = None  # nothing comes after it, whatever it is like
+            self._template = None  # nothing comes after it, whatever it is like
         self._check(message)
         self.queue.append(message)
 
@@ -418,23 +420,23 @@ class Parser:
         """Refuse what llhttp lets pass.
 
         Raises:
-            Refused: Host is missing, or the framing is one that we do not speak.
+            BadRequest: Host is missing, or the framing is one that we do not speak.
         """
         headers = message.headers
         if message.http_11:
             if b"host" not in headers:
-                raise Refused(400, "missing required Host header")
+                raise BadRequest(400, "missing required Host header")
             expect = headers.get(b"expect")
             if expect is not None:
                 if expect.lower() != b"100-continue":
-                    raise Refused(417)
+                    raise BadRequest(417)
                 message.expects_continue = True
         coding = headers.get(b"transfer-encoding")
         if coding is not None:
             if not message.http_11:
-                raise Refused(400)
+                raise BadRequest(400)
             if coding.lower() != b"chunked":
-                raise Refused(501)
+                raise BadRequest(501)
 
     def on_chunk_header(self) -> None:
         """Called by llhttp behind the size of a chunk; behind the last one come trailers."""

@@ -31,7 +31,7 @@ BUCKETS = (
 )  # fmt: skip
 
 
-class Trust:
+class ClientAuthorities:
     """Whose certificates count now.
 
     Attributes:
@@ -91,7 +91,7 @@ class ShownCertificate:
         chain: tuple[bytes, ...],
         ends: float,
         own_end: float,
-        trust: Trust,
+        trust: ClientAuthorities,
         now: Callable[[], float],
     ) -> None:
         self._user = user
@@ -129,7 +129,7 @@ class ShownCertificate:
 
 
 def shown_by(
-    sock: ssl.SSLSocket, trust: Trust, now: Callable[[], float]
+    sock: ssl.SSLSocket, trust: ClientAuthorities, now: Callable[[], float]
 ) -> ShownCertificate | None:
     """What a connection's client showed in its handshake, None if nothing.
 

@@ -21,7 +21,7 @@ from kubetrio.config.suites import CURVES, INSECURE, SUITES, VERSIONS
 from kubetrio.http import openssl
 from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.servernames import NameTable
-from kubetrio.http.shown import Trust
+from kubetrio.http.shown import ClientAuthorities
 from kubetrio.observe.logs import Log
 from kubetrio.tls.certificates import authorities
 from kubetrio.tls.pem import printed
@@ -100,7 +100,7 @@ class Security:
 
     def __init__(self, config: TlsConfig) -> None:
         self.config = config
-        self.trust = Trust()
+        self.trust = ClientAuthorities()
         self.authorities = self._read_authorities()
         self._table: NameTable | None = None
         self._contexts = [self._made(pair) for pair in config.pairs]

@@ -15,7 +15,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Fill(NamedTuple):
+class CacheSize(NamedTuple):
     """How full a cache is.
 
     Args:
@@ -40,7 +40,7 @@ class Cached(Protocol):
 
 
 C = TypeVar("C", bound=Cached)
-_KNOWN: list[Callable[[], Fill]] = []
+_KNOWN: list[Callable[[], CacheSize]] = []
 
 
 def place_of(module: str) -> str:
@@ -55,7 +55,7 @@ def place_of(module: str) -> str:
 def counted(function: C) -> C:
     """Make the cache of a function known; decorates what `functools.lru_cache` made."""
     place = place_of(function.__module__)
-    _KNOWN.append(lambda: Fill(place, function.cache_info().currsize, None))
+    _KNOWN.append(lambda: CacheSize(place, function.cache_info().currsize, None))
     return function
 
 
@@ -71,10 +71,10 @@ def counted_map(
     """
     place = place_of(module)
 
-    def fill() -> Fill:
+    def fill() -> CacheSize:
         # Threads may add to it meanwhile: a copy of its keys is made in one step.
         keys = tuple(entries)
-        return Fill(place, len(keys), None if size is None else sum(map(size, keys)))
+        return CacheSize(place, len(keys), None if size is None else sum(map(size, keys)))
 
     _KNOWN.append(fill)
 
@@ -87,10 +87,10 @@ def counted_by(module: str, entries: Callable[[], int]) -> None:
         entries: counts what is kept.
     """
     place = place_of(module)
-    _KNOWN.append(lambda: Fill(place, entries(), None))
+    _KNOWN.append(lambda: CacheSize(place, entries(), None))
 
 
-def fills() -> Iterator[Fill]:
+def fills() -> Iterator[CacheSize]:
     """How full each known cache is, now."""
     for ask in tuple(_KNOWN):
         yield ask()

@@ -19,7 +19,7 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
 
-async def persevere(run: Callable[[], Awaitable[object]], name: str) -> NoReturn:
+async def run_forever_with_backoff(run: Callable[[], Awaitable[object]], name: str) -> NoReturn:
     """Run a task until cancelled; where it fails or ends, run it again.
 
     Args:

@@ -74,9 +74,7 @@ def api_versions(server_address: str) -> Json:
     }
 
 
-def api_group_list(
-    registry: Registry, others: AggregatedDocuments = NOTHING_AGGREGATED
-) -> Json:
+def api_group_list(registry: Registry, others: AggregatedDocuments = NOTHING_AGGREGATED) -> Json:
     """The answer of ``GET /apis``: APIGroupList in order of priority, without the core group.
 
     Args:

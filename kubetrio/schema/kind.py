@@ -109,7 +109,7 @@ class Strategy:
     time_to_live: str = ""
 
 
-class Parts(Protocol):
+class KindParts(Protocol):
     """Makes what a kind is asked for, when it is asked for the first time."""
 
     def strategy(self, kind: Kind) -> Strategy:
@@ -138,23 +138,23 @@ class PlainParts:
     """Parts of a kind that says nothing of itself: any JSON, no rules, name and age as columns."""
 
     def strategy(self, kind: Kind) -> Strategy:
-        """See `Parts`."""
+        """See `KindParts`."""
         return Strategy(status="status" in kind.subresources)
 
     def rules(self, _: Kind) -> WriteStrategy:
-        """See `Parts`."""
+        """See `KindParts`."""
         return NO_RULES
 
     def printer(self, _: Kind) -> Printer:
-        """See `Parts`."""
+        """See `KindParts`."""
         return PLAIN
 
     def object_type(self, _: Kind) -> ObjectType:
-        """See `Parts`."""
+        """See `KindParts`."""
         return OpenType()
 
     def conversion(self, kind: Kind) -> Conversion:
-        """See `Parts`: only the version itself differs."""
+        """See `KindParts`: only the version itself differs."""
         return Conversion(
             lambda obj: {**obj, "apiVersion": kind.stored.api_version},
             lambda obj: {**obj, "apiVersion": kind.api_version},
@@ -162,11 +162,11 @@ class PlainParts:
         )
 
     def selectors(self, _: Kind) -> FieldSelectors:
-        """See `Parts`."""
+        """See `KindParts`."""
         return FieldSelectors(refusal=SHORT)
 
     def migrate_stored(self, _: Kind) -> WaitingConvert | None:
-        """See `Parts`: what is stored is as it was written, and stays."""
+        """See `KindParts`: what is stored is as it was written, and stays."""
         return None
 
 
@@ -286,7 +286,7 @@ class Kind:
     serves: str = ""
     open: bool = False
     builtin: bool = False
-    parts: Parts = field(default_factory=PlainParts)
+    parts: KindParts = field(default_factory=PlainParts)
 
     @cached_property
     def group_version(self) -> GroupVersion:

@@ -29,7 +29,7 @@ from kubetrio.auth import authorize as authorization
 from kubetrio.auth.authenticate import Authenticator
 from kubetrio.auth.authorizations import Authorizations
 from kubetrio.auth.impersonate import Impersonation
-from kubetrio.auth.owntokens import OwnTokens
+from kubetrio.auth.issuedtokens import IssuedTokens
 from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.auth.settings.live import LiveChain
 from kubetrio.bootstrap.lease import identity
@@ -177,9 +177,9 @@ def assemble(
     )
 
 
-def _tokens(base: Base, operations: Operations) -> OwnTokens:
+def _tokens(base: Base, operations: Operations) -> IssuedTokens:
     registry = base.storage.registry
-    return OwnTokens(
+    return IssuedTokens(
         base.config,
         base.files.keys,
         base.storage.informers.dispatcher,
@@ -193,7 +193,7 @@ def _security(
     base: Base,
     rbac: Rbac,
     chain: LiveChain,
-    tokens: OwnTokens,
+    tokens: IssuedTokens,
     known: Methods,
     issuer: TokenIssuer | None,
 ) -> Security:

@@ -19,7 +19,7 @@ from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.allocation.repair import AddressRepair
 from kubetrio.allocation.servicerange import DefaultServiceRange
 from kubetrio.api.pipeline import Pipeline
-from kubetrio.auth.trust import Trust
+from kubetrio.auth.trust import ClusterAuthorities
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
@@ -38,16 +38,16 @@ from kubetrio.outgoing.client import Outgoing
 from kubetrio.plugins.table import enabled
 from kubetrio.plugins.webhooks.plugins import WebhookClientConfig
 from kubetrio.runtime.groups import leaves
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 from kubetrio.server import tlsfiles
 from kubetrio.server.assembly import Assembly, assemble
+from kubetrio.server.backgroundtasks import BackgroundTasks
 from kubetrio.server.engines import table as engines
 from kubetrio.server.engines.table import UnknownEngine
 from kubetrio.server.files import Files, StartError, load_files
 from kubetrio.server.health import State
 from kubetrio.server.parts import Parts, encrypted
-from kubetrio.server.resetting import Resets
-from kubetrio.server.upkeep import Upkeep
+from kubetrio.server.resetting import SnapshotRestorer
 from kubetrio.store.consistent import consistent
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
@@ -91,7 +91,7 @@ class Core:
         """The pipeline."""
         return self.assembly.api
 
-    async def keep(self, nursery: trio.Nursery, spared: Collection[str] = ()) -> Resets:
+    async def keep(self, nursery: trio.Nursery, spared: Collection[str] = ()) -> SnapshotRestorer:
         """Begin what a server does of its own accord.
 
         Args:
@@ -104,11 +104,11 @@ class Core:
         fairness = self.assembly.fairness
         if fairness is not None:
             await nursery.start(fairness.gate.run, name="flow control")
-        upkeep = self._upkeep()
-        nursery.start_soon(upkeep.run, name="upkeep")
-        return Resets(self.api, upkeep, spared)
+        background = self._background()
+        nursery.start_soon(background.run, name="background")
+        return SnapshotRestorer(self.api, background, spared)
 
-    def _upkeep(self) -> Upkeep:
+    def _background(self) -> BackgroundTasks:
         config, built = self.config, self.assembly
         api = built.api
         storage, security, writes = api.storage, api.security, api.writes
@@ -118,7 +118,7 @@ class Core:
             "service range": _default_range(config, api).run,
             "own service": own_service.run,
         }
-        trust = Trust(
+        trust = ClusterAuthorities(
             self.trusted.root, security.authorizer.authorize, security.issuer, self.trusted.signing
         )
         context = Context(
@@ -146,7 +146,7 @@ class Core:
             "changed files": built.reloader.run,
             **security.authenticator.tasks,
         }
-        return Upkeep(runs, [self.definitions, *controllers], always)
+        return BackgroundTasks(runs, [self.definitions, *controllers], always)
 
 
 def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
@@ -220,19 +220,25 @@ async def open_core(
         )
         storage, auditor = built.api.storage, built.api.edge.auditor
         async with _closing(built.outgoing), trio.open_nursery() as nursery:
-            nursery.start_soon(persevere, storage.hub.run, "watch hub", name="watch hub")
+            nursery.start_soon(
+                run_forever_with_backoff, storage.hub.run, "watch hub", name="watch hub"
+            )
             again = storage.informers.dispatcher.redelivery.run
-            nursery.start_soon(persevere, again, "redelivery", name="redelivery")
+            nursery.start_soon(run_forever_with_backoff, again, "redelivery", name="redelivery")
             if auditor is not None:
                 nursery.start_soon(auditor.run, name="audit")
             if built.memory is not None:
-                nursery.start_soon(persevere, built.memory.run, "memory", name="memory")
+                nursery.start_soon(
+                    run_forever_with_backoff, built.memory.run, "memory", name="memory"
+                )
             keeper = await bootstrap(config, built, state, port, trusted)
             definitions = _definitions(built)
             await definitions.load()
             if built.fairness is not None:
                 counting = partial(built.fairness.counts.run, storage.informers.dispatcher)
-                nursery.start_soon(persevere, counting, "object counts", name="object counts")
+                nursery.start_soon(
+                    run_forever_with_backoff, counting, "object counts", name="object counts"
+                )
             try:
                 yield Core(
                     config=config,

@@ -18,22 +18,22 @@ import trio
 
 from kubetrio import kubeconfig
 from kubetrio.api.pipeline import Pipeline
+from kubetrio.auth.issuedtokens import token_issuer
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.auth.keys import KeyFileError
-from kubetrio.auth.owntokens import token_issuer
 from kubetrio.auth.trust import RootBundle
 from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.config import Config
 from kubetrio.env import Env
-from kubetrio.http.heap import give_back
+from kubetrio.http.heap import trim_heap
 from kubetrio.http.tls import Security
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.observe.logs import Log
 from kubetrio.runtime.files import exposed, owner_of
 from kubetrio.runtime.groups import ungrouped
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 from kubetrio.schema import builtin
 from kubetrio.server import tlsfiles
 from kubetrio.server.assembly import Assembly
@@ -43,7 +43,7 @@ from kubetrio.server.files import Files, StartError
 from kubetrio.server.health import State
 from kubetrio.server.listening import Listeners, opened
 from kubetrio.server.parts import Parts
-from kubetrio.server.resetting import ResetError, Resets, Snapshot
+from kubetrio.server.resetting import ResetError, Snapshot, SnapshotRestorer
 from kubetrio.tls import pki
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Server:
     listeners: Listeners
     state: State
     lease: IdentityLease
-    resets: Resets
+    resets: SnapshotRestorer
 
     @property
     def api(self) -> Pipeline:
@@ -296,12 +296,19 @@ async def open_server(
             async with trio.open_nursery() as nursery:
                 lease = _lease(config, api, port)
                 resets = await core.keep(nursery, spared=[lease.key])
-                nursery.start_soon(persevere, renew, "certificates", name="certificates")
                 nursery.start_soon(
-                    persevere, partial(give_back, env.run_blocking), "heap", name="heap"
+                    run_forever_with_backoff, renew, "certificates", name="certificates"
+                )
+                nursery.start_soon(
+                    run_forever_with_backoff,
+                    partial(trim_heap, env.run_blocking),
+                    "heap",
+                    name="heap",
                 )
                 await lease.start()
-                nursery.start_soon(persevere, lease.run, "identity lease", name="identity lease")
+                nursery.start_soon(
+                    run_forever_with_backoff, lease.run, "identity lease", name="identity lease"
+                )
                 listeners.begin(nursery)
                 server = Server(
                     config=config,

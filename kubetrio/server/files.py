@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from kubetrio.admission.chain import Plugin
 from kubetrio.admission.configuration import ConfigurationError
 from kubetrio.audit.making import AuditError, AuditFiles, load_audit
+from kubetrio.auth.issuedtokens import read_signing_key, service_account_keys
 from kubetrio.auth.keys import KeyFileError, KeySet
-from kubetrio.auth.owntokens import read_signing_key, service_account_keys
 from kubetrio.auth.tokens import StaticTokens, TokenFileError, parse_token_file
 from kubetrio.config import Config
 from kubetrio.observe.logs import Log

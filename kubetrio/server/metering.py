@@ -11,12 +11,12 @@ from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.pages import selfmetrics
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.audit.counting import Counting
-from kubetrio.auth.owntokens import OwnTokens
+from kubetrio.auth.issuedtokens import IssuedTokens
 from kubetrio.auth.tokencache import CachedTokens, families_of
 from kubetrio.cel.times import families as cel_families
 from kubetrio.config import Config
 from kubetrio.flow.exposition import families
-from kubetrio.machinery.remember import Fill, fills
+from kubetrio.machinery.remember import CacheSize, fills
 from kubetrio.observe import prometheus
 from kubetrio.observe.metrics import (
     Metrics,
@@ -44,7 +44,7 @@ def gather(
     api: Pipeline,
     *,
     fairness: PriorityAndFairness | None,
-    tokens: OwnTokens,
+    tokens: IssuedTokens,
     caches: Sequence[CachedTokens],
     audited: Counting,
     outgoing: Outgoing,
@@ -111,22 +111,22 @@ def _gates() -> dict[str, tuple[str, bool]]:
     return known
 
 
-def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[Fill]:
+def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[CacheSize]:
     """How full the caches of a server are, and those that the process has for all of them."""
     yield from fills()
-    yield Fill("auth/authenticate", *api.security.authenticator.remembered())
-    yield Fill("auth/rbac/authorizer", api.security.rbac.remembered(), None)
+    yield CacheSize("auth/authenticate", *api.security.authenticator.remembered())
+    yield CacheSize("auth/rbac/authorizer", api.security.rbac.remembered(), None)
     if fairness is not None:
         requests, classes = fairness.gate.remembered()
-        yield Fill("flow/entries", requests, None)
-        yield Fill("flow/classify", classes, None)
+        yield CacheSize("flow/entries", requests, None)
+        yield CacheSize("flow/classify", classes, None)
     if api.edge.auditor is not None:
-        yield Fill("audit/policy", api.edge.auditor.policy.remembered(), None)
-    yield Fill("api/encoding/cache", api.edge.cache.entries, api.edge.cache.bytes)
+        yield CacheSize("audit/policy", api.edge.auditor.policy.remembered(), None)
+    yield CacheSize("api/encoding/cache", api.edge.cache.entries, api.edge.cache.bytes)
     numbers, watching = api.storage.store.statistics(), api.storage.hub.statistics()
     for cache in numbers.caches:
-        yield Fill(*cache)
-    yield Fill("watch/window", watching.window_events, watching.window_bytes)
+        yield CacheSize(*cache)
+    yield CacheSize("watch/window", watching.window_events, watching.window_bytes)
 
 
 def _gather_storage(metrics: Metrics, store: Store, hub: Hub) -> None:

@@ -21,11 +21,11 @@ from kubetrio.informers.snapshot import Snapshot
 from kubetrio.observe.logs import Log
 from kubetrio.resources.objects import restamp
 from kubetrio.resources.storing import restore
-from kubetrio.server.upkeep import Upkeep
+from kubetrio.server.backgroundtasks import BackgroundTasks
 from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import Rewinding
 
-__all__ = ["ResetError", "Resets", "Snapshot"]
+__all__ = ["ResetError", "Snapshot", "SnapshotRestorer"]
 
 log = Log("kubetrio.server")
 UNDER_WAY_S = 10.0  # for requests to end: as long as a webhook may take
@@ -38,25 +38,25 @@ class ResetError(Exception):
     """What is stored could not be brought back; the text says why."""
 
 
-class Resets:
+class SnapshotRestorer:
     """Makes snapshots of a server and goes back to them.
 
     Args:
         api: the pipeline.
-        upkeep: what the server does of its own accord.
+        background: what the server does of its own accord.
         spared: keys that keep what they have: what the server itself renews.
     """
 
-    def __init__(self, api: Pipeline, upkeep: Upkeep, spared: Collection[str]) -> None:
+    def __init__(self, api: Pipeline, background: BackgroundTasks, spared: Collection[str]) -> None:
         self._api = api
-        self._upkeep = upkeep
+        self._background = background
         self._one_at_a_time = trio.Lock()
         self._spared = frozenset(spared)
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do, but no longer than `SETTLING_S`."""
         with trio.move_on_after(SETTLING_S) as limit:
-            await self._upkeep.settled()
+            await self._background.settled()
         if limit.cancelled_caught:
             log.warning("controllers are still at work", after=SETTLING_S)
 
@@ -92,10 +92,10 @@ class Resets:
         async with self._one_at_a_time:
             with self._api.edge.flow.hold() as hold:
                 await self._alone(hold)
-                async with self._upkeep.paused():
+                async with self._background.paused():
                     await self._write_back(snapshot, several)
                     self._api.end_streams()
-                    self._upkeep.begin_anew()
+                    self._background.begin_anew()
                 await self.settled()
 
     async def _alone(self, hold: Hold) -> None:

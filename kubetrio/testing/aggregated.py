@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubetrio.testing.backend import Answer, Asked, FakeBackend, open_backend, tls_of
+from kubetrio.testing.backend import Answer, FakeBackend, ReceivedRequest, open_backend, tls_of
 from kubetrio.tls.pki import Pki
 
 Object = dict[str, Any]
@@ -101,11 +101,11 @@ class OtherServer:
         """Where it listens."""
         return self.backend.port
 
-    def asked(self, path: str) -> list[Asked]:
+    def asked(self, path: str) -> list[ReceivedRequest]:
         """All requests for a path."""
         return [one for one in self.backend.asked if one.path == path]
 
-    async def answer(self, asked: Asked) -> None:
+    async def answer(self, asked: ReceivedRequest) -> None:
         """Answer a request."""
         answer = self.answers.get(asked.path)
         if answer is not None:

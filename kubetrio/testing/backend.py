@@ -62,7 +62,7 @@ class Prefixed(trio.abc.HalfCloseableStream):
 
 
 @dataclass(slots=True)
-class Asked:
+class ReceivedRequest:
     """One request, and the way to answer it.
 
     Args:
@@ -186,7 +186,7 @@ class Asked:
                 nursery.cancel_scope.cancel()
 
 
-Answer = Callable[[Asked], Awaitable[None]]
+Answer = Callable[[ReceivedRequest], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -201,7 +201,7 @@ class FakeBackend:
 
     port: int
     answer: Answer
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ReceivedRequest] = field(default_factory=list)
     connections: int = 0
     changed: trio.Event = field(default_factory=trio.Event)
 
@@ -241,7 +241,7 @@ class FakeBackend:
                     await stream.aclose()
 
     @staticmethod
-    async def read(stream: trio.abc.Stream, certificate: str) -> Asked | None:
+    async def read(stream: trio.abc.Stream, certificate: str) -> ReceivedRequest | None:
         """The next request of a connection, None when there is none."""
         received = b""
         while b"\r\n\r\n" not in received:
@@ -255,7 +255,7 @@ class FakeBackend:
         headers = [line.split(": ", 1) for line in lines]
         named = [(name.lower(), value) for name, value in headers]
         raw = head + b"\r\n\r\n"
-        return Asked(method, target, named, raw, Prefixed(stream, rest), certificate)
+        return ReceivedRequest(method, target, named, raw, Prefixed(stream, rest), certificate)
 
 
 def tls_of(made: Pki, *, ask: bool = True) -> ssl.SSLContext:

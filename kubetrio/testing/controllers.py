@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.auth.trust import RootBundle, Trust
+from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.client.client import Client
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
@@ -121,7 +121,7 @@ def _allowed(server: InProcess, write: Write) -> bool:
 
 
 def context_of(
-    server: InProcess, trust: Trust | None = None, config: Config | None = None
+    server: InProcess, trust: ClusterAuthorities | None = None, config: Config | None = None
 ) -> Context:
     """What controllers of a server are made of; for the arguments see `running`."""
     api = server.api
@@ -132,14 +132,17 @@ def context_of(
         api.writes.quotas,
         api.edge.env,
         config or server.config,
-        trust or Trust(RootBundle(), api.security.authorizer.authorize),
+        trust or ClusterAuthorities(RootBundle(), api.security.authorizer.authorize),
         api.edge.delegation.aggregation,
     )
 
 
 @asynccontextmanager
 async def running(
-    server: InProcess, *names: str, trust: Trust | None = None, config: Config | None = None
+    server: InProcess,
+    *names: str,
+    trust: ClusterAuthorities | None = None,
+    config: Config | None = None,
 ) -> AsyncIterator[list[Controller]]:
     """Run controllers of the table for as long as the block lasts.
 

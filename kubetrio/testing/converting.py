@@ -10,7 +10,7 @@ import trio
 
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError
-from kubetrio.schema.kind import Conversion, Family, Kind, Parts, PlainParts, Subresource
+from kubetrio.schema.kind import Conversion, Family, Kind, KindParts, PlainParts, Subresource
 
 Object = dict[str, Any]
 
@@ -79,14 +79,14 @@ def _thing_in_version(obj: Object, to: Kind) -> Object:
 class _Waiting:
     """Parts of a kind, but for its conversion."""
 
-    def __init__(self, parts: Parts, webhook: Webhook) -> None:
+    def __init__(self, parts: KindParts, webhook: Webhook) -> None:
         self.strategy, self.rules, self.printer = parts.strategy, parts.rules, parts.printer
         self.object_type, self.selectors = parts.object_type, parts.selectors
         self.migrate_stored = parts.migrate_stored
         self._webhook = webhook
 
     def conversion(self, _: Kind) -> Conversion:
-        """See `Parts`."""
+        """See `KindParts`."""
         return Conversion.awaited(self._webhook)
 
 

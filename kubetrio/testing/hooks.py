@@ -12,7 +12,7 @@ from typing import Any
 
 import trio
 
-from kubetrio.testing.backend import Asked, FakeBackend, tls_of
+from kubetrio.testing.backend import FakeBackend, ReceivedRequest, tls_of
 from kubetrio.tls.pki import Pki
 
 Object = dict[str, Any]
@@ -27,7 +27,7 @@ class Called:
         review: its body, decoded.
     """
 
-    asked: Asked
+    asked: ReceivedRequest
     review: Object
 
     @property

@@ -26,17 +26,17 @@ from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.limits import H1Config
 from kubetrio.http.serve import Listener, bind
-from kubetrio.http.shown import Trust
+from kubetrio.http.shown import ClientAuthorities
 from kubetrio.http.tls import Security, TlsConfig
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.runtime.groups import ungrouped
 from kubetrio.server.assembly import Assembly
+from kubetrio.server.backgroundtasks import BackgroundTasks
 from kubetrio.server.composition import known_names, open_core
 from kubetrio.server.files import load_files
 from kubetrio.server.health import State
 from kubetrio.server.parts import Parts
-from kubetrio.server.resetting import Resets
-from kubetrio.server.upkeep import Upkeep
+from kubetrio.server.resetting import SnapshotRestorer
 from kubetrio.testing.client import ADMIN, Client, connect
 from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES
@@ -65,7 +65,7 @@ class InProcess:
     env: Env
     config: Config
     state: State
-    resets: Resets
+    resets: SnapshotRestorer
 
     @property
     def api(self) -> Pipeline:
@@ -137,9 +137,9 @@ async def open_api(
         async with open_core(config, files, env, parts, port, Trusted(), issuer) as core:
             nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
             core.api.edge.metrics.gathered.add(partial(connection_families, [nobody]))
-            core.api.edge.metrics.gathered.add(Trust().families)
+            core.api.edge.metrics.gathered.add(ClientAuthorities().families)
             async with trio.open_nursery() as nursery:
-                resets = Resets(core.api, Upkeep({}, [], {}), ())
+                resets = SnapshotRestorer(core.api, BackgroundTasks({}, [], {}), ())
                 if kept:
                     resets = await core.keep(nursery)
                 yield InProcess(

@@ -8,7 +8,7 @@ from registered import SERVICES, condition, post, register, until
 
 from kubetrio.aggregation import availability
 from kubetrio.testing.aggregated import NAME, PATH, SERVICE, OtherServer, api_service
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -70,7 +70,7 @@ async def test_ports_and_endpoints(admin: Client, other: OtherServer) -> None:
 async def test_a_server_that_refuses(admin: Client, other: OtherServer) -> None:
     """The status is told, and it is asked again until it is well."""
 
-    async def refuse(asked: Asked) -> None:
+    async def refuse(asked: ReceivedRequest) -> None:
         await asked.reply(403, b"no\n", {})
 
     other.answers[PATH] = refuse
@@ -119,7 +119,7 @@ async def test_a_hanging_server(
 ) -> None:
     """It is given up."""
 
-    async def hang(asked: Asked) -> None:
+    async def hang(asked: ReceivedRequest) -> None:
         del asked
         await trio.sleep_forever()
 

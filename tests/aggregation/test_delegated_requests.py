@@ -22,7 +22,7 @@ from kubetrio.testing.aggregated import (
     OtherServer,
     api_service,
 )
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import Client, encode_request
 from kubetrio.testing.server import InProcess
 
@@ -98,7 +98,7 @@ async def test_bodies(admin: Client, other: OtherServer) -> None:
     """They arrive as they were sent."""
     got: list[bytes] = []
 
-    async def take(asked: Asked) -> None:
+    async def take(asked: ReceivedRequest) -> None:
         got.append(await asked.body())
         await asked.reply(201, b'{"made":1}', {"Content-Type": "application/json"})
 
@@ -123,7 +123,7 @@ async def test_unavailable(admin: Client, other: OtherServer) -> None:
 async def test_a_server_that_dies_and_comes_back(admin: Client, other: OtherServer) -> None:
     """First nobody answers, then nobody is asked, then all is well again."""
 
-    async def close(asked: Asked) -> None:
+    async def close(asked: ReceivedRequest) -> None:
         await asked.stream.aclose()
 
     await register(admin, other)
@@ -159,7 +159,7 @@ async def test_nobody_listens(admin: Client, front: InProcess, other: OtherServe
 async def test_redirects(admin: Client, other: OtherServer) -> None:
     """Nobody is sent elsewhere."""
 
-    async def move(asked: Asked) -> None:
+    async def move(asked: ReceivedRequest) -> None:
         await asked.reply(302, b"", {"Location": "https://elsewhere/"})
 
     other.answers[THINGS_PATH] = move
@@ -175,7 +175,7 @@ async def test_redirects(admin: Client, other: OtherServer) -> None:
 async def test_answers_lose_what_is_of_the_hop(admin: Client, other: OtherServer) -> None:
     """Headers about origins are this server's matter."""
 
-    async def reply(asked: Asked) -> None:
+    async def reply(asked: ReceivedRequest) -> None:
         headers = {"Access-Control-Allow-Origin": "*", "X-Mine": "1", "Content-Type": "text/x"}
         await asked.reply(418, b"tea", headers)
 
@@ -192,7 +192,7 @@ async def test_watches_stream(admin: Client, other: OtherServer) -> None:
     """Each event arrives when it is sent, however long the watch lasts."""
     more = trio.Event()
 
-    async def watch(asked: Asked) -> None:
+    async def watch(asked: ReceivedRequest) -> None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         await asked.send(head + b"Transfer-Encoding: chunked\r\n\r\n")
         await asked.chunk(b'{"type":"ADDED"}\n')
@@ -212,7 +212,7 @@ async def test_watches_stream(admin: Client, other: OtherServer) -> None:
 async def test_upgrades(admin: Client, front: InProcess, other: OtherServer) -> None:
     """Another protocol is spoken with the other server, behind the same checks."""
 
-    async def switch(asked: Asked) -> None:
+    async def switch(asked: ReceivedRequest) -> None:
         assert asked.get("upgrade") == "echo"
         assert asked.get("x-remote-user") == "kubernetes-admin"
         await asked.head(101, {"Connection": "Upgrade", "Upgrade": "echo"})
@@ -243,7 +243,7 @@ async def test_a_hanging_discovery(
     await register(admin, other)
     monkeypatch.setattr(delegating, "DISCOVERY_LIMIT_S", 0.1)
 
-    async def hang(asked: Asked) -> None:
+    async def hang(asked: ReceivedRequest) -> None:
         del asked
         await trio.sleep_forever()
 
@@ -256,7 +256,7 @@ async def test_a_hanging_discovery(
 async def test_garbage(admin: Client, other: OtherServer) -> None:
     """A server that does not speak HTTP is an error of its own, not of this one."""
 
-    async def babble(asked: Asked) -> None:
+    async def babble(asked: ReceivedRequest) -> None:
         await asked.send(b"\x00\x01garbage\r\n\r\n" * 10)
 
     other.answers[THINGS_PATH] = babble

@@ -11,7 +11,7 @@ from registered import SERVICES, post, register, until
 
 from kubetrio.controllers.namespaces import others
 from kubetrio.testing.aggregated import GROUP, NAME, PATH, RESOURCES, OtherServer, api_service
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import Client
 
 Object = dict[str, Any]
@@ -49,7 +49,7 @@ class Things:
         for name in objects:
             other.answers[f"{THINGS}/{name}"] = self.one
 
-    async def collection(self, asked: Asked) -> None:
+    async def collection(self, asked: ReceivedRequest) -> None:
         await self._note(asked)
         if asked.method == "DELETE":
             if self.refusal is not None:
@@ -66,13 +66,13 @@ class Things:
         body = {"kind": "ThingList", "metadata": more, "items": [{"metadata": m} for m in metas]}
         await asked.reply(200, json.dumps(body).encode(), JSON)
 
-    async def one(self, asked: Asked) -> None:
+    async def one(self, asked: ReceivedRequest) -> None:
         await self._note(asked)
         name = asked.path.rpartition("/")[2]
         self._delete(name)
         await asked.reply(200 if name in self.objects else 404, b"{}", JSON)
 
-    async def _note(self, asked: Asked) -> None:
+    async def _note(self, asked: ReceivedRequest) -> None:
         body = await asked.body()
         self.asked.append((asked.method, asked.path, json.loads(body) if body else {}))
 
@@ -228,7 +228,7 @@ async def test_a_server_that_is_silent(
     things = Things(other, ["delete", "list"], {"a": []})
     monkeypatch.setattr(others, "LIMIT_S", 0.1)
 
-    async def silent(asked: Asked) -> None:
+    async def silent(asked: ReceivedRequest) -> None:
         await asked.receive()
 
     other.answers[THINGS] = silent
@@ -247,7 +247,7 @@ async def test_lists_that_are_none(admin: Client, other: OtherServer, answer: by
     """What cannot be understood is no empty list."""
     things = Things(other, ["delete", "list"], {"a": []})
 
-    async def lie(asked: Asked) -> None:
+    async def lie(asked: ReceivedRequest) -> None:
         await asked.reply(200, answer, JSON)
 
     other.answers[THINGS] = lie
@@ -262,7 +262,7 @@ async def test_more_was_deleted_than_is_read(admin: Client, other: OtherServer) 
     """The answer to the deletion of a collection may hold all of it."""
     things = Things(other, ["delete", "deletecollection", "list"], {"a": []})
 
-    async def much(asked: Asked) -> None:
+    async def much(asked: ReceivedRequest) -> None:
         if asked.method == "GET":
             await things.collection(asked)
             return

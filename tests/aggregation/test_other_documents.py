@@ -10,7 +10,7 @@ from registered import SERVICES, post, register
 
 from kubetrio.aggregation import documents
 from kubetrio.testing.aggregated import GROUP, NAME, PATH, OtherServer, api_service
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import Client
 
 Object = dict[str, Any]
@@ -86,7 +86,7 @@ async def test_an_older_server(admin: Client, other: OtherServer) -> None:
 async def test_a_newer_server(admin: Client, other: OtherServer) -> None:
     """What it says of its version is taken over, and what it says of others is not."""
 
-    async def reply(asked: Asked) -> None:
+    async def reply(asked: ReceivedRequest) -> None:
         resource = {
             "resource": "gadgets",
             "responseKind": {"group": GROUP, "version": "v1", "kind": "Gadget"},
@@ -185,7 +185,7 @@ async def test_huge_discovery(admin: Client, other: OtherServer) -> None:
     """No more than a bounded part of an answer is read."""
     sent = 0
 
-    async def endless(asked: Asked) -> None:
+    async def endless(asked: ReceivedRequest) -> None:
         nonlocal sent
         await asked.head(200, {"Content-Type": AGGREGATED})
         while True:

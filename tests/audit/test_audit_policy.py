@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.api.request import RequestInfo
-from kubetrio.audit.policy import REMEMBERED, Asked, Level, Policy, PolicyError, load, parse
+from kubetrio.audit.policy import REMEMBERED, Level, Policy, PolicyError, RequestFacts, load, parse
 
 HEAD = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
 
@@ -24,7 +24,7 @@ def made(*rules: dict[str, Any], **more: Any) -> Policy:
 # ---------------------------------------------------------------------- an independent model
 
 
-def model(policy: dict[str, Any], asked: Asked) -> tuple[str, set[str], bool]:
+def model(policy: dict[str, Any], asked: RequestFacts) -> tuple[str, set[str], bool]:
     """What the documentation says, rule by rule, without a thought of speed."""
     omit = set(policy.get("omitStages", []))
     managed = policy.get("omitManagedFields", False)
@@ -57,7 +57,7 @@ def model(policy: dict[str, Any], asked: Asked) -> tuple[str, set[str], bool]:
     return "None", omit, managed
 
 
-def covers(entry: dict[str, Any], asked: Asked) -> bool:
+def covers(entry: dict[str, Any], asked: RequestFacts) -> bool:
     if entry.get("group", "") != "*" and entry.get("group", "") != asked.group:
         return False
     if not entry.get("resources"):
@@ -124,18 +124,18 @@ POLICIES = st.fixed_dictionaries(
 NAMES = st.sampled_from(["", "a", "b", "c"])
 QUESTIONS = st.one_of(
     st.builds(
-        Asked, user=NAMES, groups=st.lists(WORDS, max_size=2).map(tuple), verb=WORDS,
+        RequestFacts, user=NAMES, groups=st.lists(WORDS, max_size=2).map(tuple), verb=WORDS,
         is_resource=st.just(True), namespace=NAMES, group=st.sampled_from(["", "a", "b"]),
         resource=WORDS, subresource=st.sampled_from(["", "x", "y"]), name=NAMES,
     ),
     st.builds(
-        Asked, user=NAMES, groups=st.lists(WORDS, max_size=2).map(tuple), verb=WORDS,
+        RequestFacts, user=NAMES, groups=st.lists(WORDS, max_size=2).map(tuple), verb=WORDS,
         is_resource=st.just(False), path=st.sampled_from(["/a", "/a/b", "/ab", "/b", "/"]),
     ),
 )  # fmt: skip
 
 
-def about(asked: Asked) -> RequestInfo:
+def about(asked: RequestFacts) -> RequestInfo:
     return RequestInfo(
         is_resource=asked.is_resource, verb=asked.verb, path=asked.path, group=asked.group,
         namespace=asked.namespace, resource=asked.resource, subresource=asked.subresource,
@@ -144,7 +144,9 @@ def about(asked: Asked) -> RequestInfo:
 
 
 @given(POLICIES, st.lists(QUESTIONS, min_size=1, max_size=8))
-def test_policies_say_what_the_model_says(policy: dict[str, Any], asked: list[Asked]) -> None:
+def test_policies_say_what_the_model_says(
+    policy: dict[str, Any], asked: list[RequestFacts]
+) -> None:
     """Whatever the rules and the requests, also when answers are remembered."""
     ours = parse(orjson.dumps({**HEAD, **policy}))
     for one in [*asked, *asked]:

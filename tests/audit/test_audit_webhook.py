@@ -16,7 +16,7 @@ import trio
 
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.events import Event, time_json
+from kubetrio.audit.events import AuditEvent, time_json
 from kubetrio.audit.making import AuditError, load_audit, make_auditor
 from kubetrio.audit.policy import Level
 from kubetrio.config.audit import Audit
@@ -106,9 +106,9 @@ async def sending(
     await outgoing.close()
 
 
-def event(number: int = 0, stage: str = "ResponseComplete") -> Event:
+def event(number: int = 0, stage: str = "ResponseComplete") -> AuditEvent:
     at = time_json(1_700_000_000)
-    return Event(
+    return AuditEvent(
         Level.METADATA, f"id-{number}", stage, "/x", "get", UserInfo("me"), b"", "", "", "", b"",
         at, at,
     )  # fmt: skip

@@ -27,7 +27,7 @@ from kubetrio.audit.backends import (
     WebhookPlugin,
 )
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.events import Event, time_json
+from kubetrio.audit.events import AuditEvent, time_json
 from kubetrio.audit.policy import Chosen, Level, Policy
 from kubetrio.audit.rotation import Plain
 from kubetrio.env import seeded
@@ -36,14 +36,14 @@ from kubetrio.machinery.identity import UserInfo
 ANYTHING = Policy([], Chosen(Level.METADATA))
 
 
-def event(number: int = 0, stage: str = "ResponseComplete", **more: Any) -> Event:
+def event(number: int = 0, stage: str = "ResponseComplete", **more: Any) -> AuditEvent:
     at = time_json(1_700_000_000)
     given: dict[str, Any] = {
         "level": Level.METADATA, "audit_id": f"id-{number}", "stage": stage, "uri": "/x",
         "verb": "get", "user": UserInfo("me"), "sources": b"", "ip": "", "agent": "",
         "namespace": "", "ref": b"", "received": at, "staged": at,
     }  # fmt: skip
-    return Event(**{**given, **more})
+    return AuditEvent(**{**given, **more})
 
 
 class Recorder:
@@ -62,7 +62,7 @@ class Recorder:
     def flat(self) -> list[str]:
         return list(chain.from_iterable(self.batches))
 
-    async def process(self, events: Sequence[Event]) -> Sequence[bool]:
+    async def process(self, events: Sequence[AuditEvent]) -> Sequence[bool]:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         await self.gate.wait()
@@ -251,10 +251,10 @@ async def test_two_backends_are_both_told(autojump_clock: trio.testing.MockClock
 async def test_objects_go_from_large_events(autojump_clock: trio.testing.MockClock) -> None:
     """With a note; one that is still too large, or has no objects, is lost and counted."""
     plugin, counting = Recorder(), Counting()
-    seen: list[Event] = []
+    seen: list[AuditEvent] = []
 
     class Taking(Grouped):
-        def take(self, event: Event) -> None:
+        def take(self, event: AuditEvent) -> None:
             seen.append(event)
 
     backend = Truncating(Taking(plugin), 600, counting)

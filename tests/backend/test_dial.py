@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.backend.backends import FRESH_S, Backends, KubeletConfig, Trust
+from kubetrio.backend.backends import FRESH_S, Backends, KubeletConfig, PeerVerification
 from kubetrio.backend.dial import (
     DialError,
     NotAllowed,
@@ -21,13 +21,13 @@ from kubetrio.backend.dial import (
 )
 from kubetrio.backend.guard import Guard
 from kubetrio.env import seeded
-from kubetrio.testing.backend import Asked, open_backend, tls_of
+from kubetrio.testing.backend import ReceivedRequest, open_backend, tls_of
 from kubetrio.testing.faults import no_descriptors
 from kubetrio.tls import pki
 from kubetrio.transport import TlsTransport, Transport
 
 
-async def silence(asked: Asked) -> None:
+async def silence(asked: ReceivedRequest) -> None:
     await asked.receive()
 
 
@@ -62,9 +62,9 @@ class Anywhere(Guard):
 async def connect(host: str, port: str, tls: ssl.SSLContext | None = None) -> Transport:
     made = Backends(KubeletConfig(timeout_s=5.0), seeded(0), unused, guard=Anywhere())
     if tls is None:
-        return await made.connect(host, port, Trust.PLAIN)
-    made._contexts[Trust.KUBELET] = (trio.current_time(), tls)
-    return await made.connect(host, port, Trust.KUBELET)
+        return await made.connect(host, port, PeerVerification.PLAIN)
+    made._contexts[PeerVerification.KUBELET] = (trio.current_time(), tls)
+    return await made.connect(host, port, PeerVerification.KUBELET)
 
 
 def unused() -> pki.KeyPair:
@@ -164,7 +164,7 @@ async def test_trust(certificates: pki.Pki, mock_clock: trio.testing.MockClock) 
 
     config = KubeletConfig(authority=certificates.ca.cert, timeout_s=3.0)
     backends = Backends(config, seeded(0), own, look)
-    for trust in Trust:
+    for trust in PeerVerification:
         with pytest.raises(DialError):
             await backends.connect("10.0.0.1", "1", trust)
     (none, _), (anyone, patience), (kubelet, limit), (unverified, _), (component, _) = seen
@@ -197,7 +197,7 @@ async def test_certificates_are_read_again(
     for jump, expected in ((0.0, 1), (FRESH_S - 1, 1), (2.0, 2)):
         mock_clock.jump(jump)
         with pytest.raises(DialError):
-            await backends.connect("10.0.0.1", "1", Trust.KUBELET)
+            await backends.connect("10.0.0.1", "1", PeerVerification.KUBELET)
         assert made == expected
 
 
@@ -211,11 +211,11 @@ async def test_certificates_that_cannot_be_used(certificates: pki.Pki, tmp_path:
     with pytest.raises(
         DialError, match=r"cannot load certificates for kubelets: ca\.key is missing"
     ):
-        await backends.connect("127.0.0.1", "1", Trust.KUBELET)
+        await backends.connect("127.0.0.1", "1", PeerVerification.KUBELET)
     config = KubeletConfig(authority=tmp_path / "none.crt")
     backends = Backends(config, seeded(0), lambda: certificates.admin)
     with pytest.raises(DialError, match="cannot load certificates"):
-        await backends.connect("127.0.0.1", "1", Trust.KUBELET)
+        await backends.connect("127.0.0.1", "1", PeerVerification.KUBELET)
 
 
 # ---------------------------------------------------------------------- whose addresses
@@ -250,12 +250,12 @@ async def test_what_is_judged_is_dialled(certificates: pki.Pki) -> None:
     trio.socket.set_custom_hostname_resolver(Turncoat("10.0.0.9", "127.0.0.1"))
     dialled = Dialled()
     made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled)
-    found = await made.lookup("node.test", "80", Trust.ANY)
+    found = await made.lookup("node.test", "80", PeerVerification.ANY)
     with pytest.raises(DialError, match="nobody there"):
-        await made.connect("node.test", "80", Trust.ANY, found)
+        await made.connect("node.test", "80", PeerVerification.ANY, found)
     assert dialled == ["10.0.0.9:80"]
     with pytest.raises(NotAllowed):
-        await made.connect("node.test", "80", Trust.ANY)
+        await made.connect("node.test", "80", PeerVerification.ANY)
     assert dialled == ["10.0.0.9:80"]
 
 
@@ -264,7 +264,9 @@ async def test_addresses_that_are_brought_are_judged(certificates: pki.Pki) -> N
     dialled = Dialled()
     made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled)
     with pytest.raises(NotAllowed, match="address not allowed"):
-        await made.connect("node.test", "80", Trust.PLAIN, ["10.0.0.9", "::ffff:127.0.0.1"])
+        await made.connect(
+            "node.test", "80", PeerVerification.PLAIN, ["10.0.0.9", "::ffff:127.0.0.1"]
+        )
     assert not dialled
 
 
@@ -275,14 +277,14 @@ async def test_the_server_does_not_connect_to_itself(certificates: pki.Pki) -> N
     made = Backends(KubeletConfig(), seeded(0), lambda: certificates.admin, dialled, guard)
     for host in ("127.0.0.1", "::1", "127.1", "::ffff:127.0.0.1", "10.0.0.9", "::ffff:a00:9"):
         with pytest.raises(NotAllowed):
-            await made.connect(host, "6443", Trust.KUBELET)
+            await made.connect(host, "6443", PeerVerification.KUBELET)
         with pytest.raises(NotAllowed):
-            await made.connect(host, "06443", Trust.KUBELET_UNVERIFIED)
+            await made.connect(host, "06443", PeerVerification.KUBELET_UNVERIFIED)
     assert not dialled
     with pytest.raises(DialError, match="nobody there"):
-        await made.connect("10.0.0.9", "10250", Trust.KUBELET)
+        await made.connect("10.0.0.9", "10250", PeerVerification.KUBELET)
     with pytest.raises(DialError, match="nobody there"):
-        await made.connect("127.0.0.1", "10250", Trust.KUBELET)
+        await made.connect("127.0.0.1", "10250", PeerVerification.KUBELET)
     assert dialled == ["10.0.0.9:10250", "127.0.0.1:10250"]
 
 

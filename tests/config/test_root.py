@@ -21,7 +21,7 @@ from kubetrio.config import (
     Storage,
 )
 from kubetrio.config.authenticators import Authenticators
-from kubetrio.config.flag import Row, rows
+from kubetrio.config.flag import FlagRow, rows
 
 DATA = Path("data")
 ROWS = {row.path: row for row in rows(Config)}
@@ -175,7 +175,7 @@ WRONG: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def made(row: Row, value: Any) -> Config:
+def made(row: FlagRow, value: Any) -> Config:
     """A configuration with one field that is given."""
     start = Config(data_dir=DATA)
     if not row.section:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.auth.trust import RootBundle, Trust
+from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.cli.flagsreference import filled
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
@@ -83,7 +83,7 @@ async def test_a_class_has_the_name_of_its_row(server: InProcess) -> None:
 
 async def test_controllers_have_the_names_of_the_table(server: InProcess) -> None:
     """In their metrics too."""
-    controllers = made(["*"], context_of(server, Trust(RootBundle())))
+    controllers = made(["*"], context_of(server, ClusterAuthorities(RootBundle())))
     assert [one.name for one in controllers] == list(TABLE)
     assert [one.queue.name for one in controllers] == list(TABLE)
 

@@ -487,7 +487,7 @@ async def test_waiting_for_objects_is_not_polling(autojump_clock: MockClock) -> 
         crds = client.kind(API, "CustomResourceDefinition")
         beasts = client.kind(f"{GROUP}/v1", "Beast")
         await client.delete(crds, f"beasts.{GROUP}")
-        [controller] = [one for one in server.resets._upkeep._controllers if one.name == NAME]
+        [controller] = [one for one in server.resets._background._controllers if one.name == NAME]
         await trio.sleep(3600)
         before = controller.queue.retries
         await trio.sleep(3600)

@@ -12,7 +12,7 @@ from typing import Any
 import trio
 
 from kubetrio.backend.spdy import DICTIONARY
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -47,7 +47,7 @@ class FakeKubelet:
     sizes: list[Any] = field(default_factory=list)
     protocols: tuple[str, ...] = (V5, V4)
 
-    async def answer(self, asked: Asked) -> None:
+    async def answer(self, asked: ReceivedRequest) -> None:
         """Answer one request."""
         kind = asked.path.split("/")[1]
         if kind == "containerLogs":
@@ -67,7 +67,7 @@ class FakeKubelet:
 
     # ------------------------------------------------------------------ logs
 
-    async def _logs(self, asked: Asked) -> None:
+    async def _logs(self, asked: ReceivedRequest) -> None:
         query = dict(asked.query)
         lines = self.log[-int(query.get("tailLines", len(self.log))) :]
         await asked.head(200, {"Content-Type": "text/plain", "Transfer-Encoding": "chunked"})
@@ -80,11 +80,11 @@ class FakeKubelet:
 
     # ------------------------------------------------------------------ processes
 
-    async def _stream(self, asked: Asked, kind: str) -> None:
+    async def _stream(self, asked: ReceivedRequest, kind: str) -> None:
         async with asked.websocket(self.protocols) as socket:
             await self._process(asked, kind, socket)
 
-    async def _spdy_stream(self, asked: Asked, kind: str) -> None:
+    async def _spdy_stream(self, asked: ReceivedRequest, kind: str) -> None:
         offered = (asked.get("x-stream-protocol-version") or "").split(", ")
         chosen = next((name for name in self.protocols if name in offered), None)
         if chosen is None:
@@ -101,7 +101,7 @@ class FakeKubelet:
         await self._process(asked, kind, process)
         await process.finish()
 
-    async def _process(self, asked: Asked, kind: str, socket: Any) -> None:
+    async def _process(self, asked: ReceivedRequest, kind: str, socket: Any) -> None:
         command = [value for key, value in asked.query if key == "command"]
         if kind == "attach":
             command = ["cat"]
@@ -143,7 +143,7 @@ class FakeKubelet:
 
     # ------------------------------------------------------------------ ports
 
-    async def _forward(self, asked: Asked) -> None:
+    async def _forward(self, asked: ReceivedRequest) -> None:
         await asked.head(
             101,
             {
@@ -154,7 +154,7 @@ class FakeKubelet:
         )
         await Spdy(asked.stream.receive_some, asked.send).run()
 
-    async def _tunnelled(self, asked: Asked) -> None:
+    async def _tunnelled(self, asked: ReceivedRequest) -> None:
         async with asked.websocket([TUNNELLED]) as socket:
 
             async def receive(_most: int | None = None) -> bytes:
@@ -227,7 +227,7 @@ class SpdyProcess:
 
     NAMES = ("stdin", "stdout", "stderr", "error", "resize")
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ReceivedRequest) -> None:
         self._asked = asked
         self._buffer = b""
         self._headers = zlib.decompressobj(zdict=DICTIONARY)

@@ -18,7 +18,7 @@ import yaml
 from fake_kubelet import FakeKubelet
 from kubectl_runner import Kubectl, Said, needs_kubectl
 
-from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
+from kubetrio.testing.backend import FakeBackend, ReceivedRequest, open_backend, tls_of
 from kubetrio.testing.process import ServerProcess
 from kubetrio.tls.pki import Pki
 
@@ -223,7 +223,7 @@ async def test_proxies(cluster: Cluster) -> None:
     if not address:
         pytest.skip("this machine has no address but the loopback's")
 
-    async def web(asked: Asked) -> None:
+    async def web(asked: ReceivedRequest) -> None:
         await asked.reply(200, f"{asked.method} {asked.target}\n".encode() + await asked.body())
 
     async with open_backend(web, host=address) as pod:

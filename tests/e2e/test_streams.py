@@ -19,7 +19,7 @@ from kubetrio.api.proxy.connecting import WEBSOCKETS
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import DialError, dial
 from kubetrio.http.serve import Listener
-from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
+from kubetrio.testing.backend import FakeBackend, ReceivedRequest, open_backend, tls_of
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, listening, open_api
 from kubetrio.tls import pki
@@ -245,7 +245,7 @@ async def test_what_a_kubelet_refuses_is_a_status(
 ) -> None:
     """On the channel for errors of a WebSocket that is open already."""
 
-    async def refuse(asked: Asked) -> None:
+    async def refuse(asked: ReceivedRequest) -> None:
         await asked.reply(*answer)
 
     cluster.node.answer = refuse
@@ -316,7 +316,7 @@ async def test_shutdown_ends_streams(cluster: Cluster) -> None:
 async def test_a_websocket_of_a_pod(cluster: Cluster) -> None:
     """Through a proxy, with its query and subprotocol."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         async with asked.websocket(["chat"]) as socket:
             await socket.send_message(asked.target)
             await socket.send_message((await socket.get_message()).upper())
@@ -340,7 +340,7 @@ async def test_a_websocket_of_a_pod(cluster: Cluster) -> None:
 async def test_a_client_that_leaves_before_the_answer(cluster: Cluster) -> None:
     """Nobody waits for a backend that nobody waits for."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.receive()  # the end of the connection
 
     cluster.node.answer = answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.flags.absence import Ignored, Refused
+from kubetrio.flags.absence import IgnoredFlag, RefusedFlag
 from kubetrio.flags.absent import judge, table
 from kubetrio.flags.parser import FLAGS
 from kubetrio.schema import builtin
@@ -29,7 +29,7 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
     """By the groups that kube-apiserver puts its flags in."""
     theirs = builtin.load("flags")["flags"]
     safe = {"Auditing", "Authentication", "Authorization", "Admission", "Egress selector"}
-    ignored = {name for name, row in table().items() if isinstance(row, Ignored)}
+    ignored = {name for name, row in table().items() if isinstance(row, IgnoredFlag)}
     found = {name for name in ignored if theirs[name]["group"] in safe}
     assert not found
     assert not {name for name in ignored if name.startswith(("tls-", "encryption-"))}
@@ -97,7 +97,7 @@ def test_a_boolean_that_is_none_is_refused() -> None:
 def test_each_has_its_reason() -> None:
     """As a clause that goes into a line."""
     for row in table().values():
-        said = row.missing if isinstance(row, Refused) else row.why
+        said = row.missing if isinstance(row, RefusedFlag) else row.why
         assert said
         assert not said.endswith(".")
 

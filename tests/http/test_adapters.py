@@ -22,7 +22,7 @@ import trio
 from kubetrio.backend.dial import dial
 from kubetrio.env import Env, seeded
 from kubetrio.faults import Rule
-from kubetrio.testing.backend import Asked, open_backend
+from kubetrio.testing.backend import ReceivedRequest, open_backend
 from kubetrio.testing.client import ADMIN, Answer, Client, Exchange, Head
 from kubetrio.testing.server import InProcess, bridge_to, listening, open_api
 from kubetrio.tls import pki
@@ -451,7 +451,7 @@ PROXIED = (
 )
 
 
-async def echo(asked: Asked) -> None:
+async def echo(asked: ReceivedRequest) -> None:
     """Tells what came; not where a connection came from."""
     kept = {name: value for name, value in asked.headers if name not in HOPS}
     body = await asked.body()
@@ -498,7 +498,7 @@ async def test_http2_bodies_need_no_length(
     """What a proxy passes on then is chunked."""
     seen: list[tuple[str | None, bytes]] = []
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         seen.append((asked.get("transfer-encoding"), await asked.body()))
         await asked.reply()
 

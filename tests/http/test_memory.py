@@ -11,7 +11,7 @@ import trio.testing
 
 from kubetrio.env import seeded
 from kubetrio.http import memory
-from kubetrio.http.memory import Memory, Tide, collect, forget_deadlines
+from kubetrio.http.memory import FallDetector, Memory, collect, forget_deadlines
 
 
 class Cycle:
@@ -23,16 +23,16 @@ class Cycle:
 
 def test_a_tide_ebbs_once_below_half() -> None:
     """And again only behind another high."""
-    tide = Tide(least=10)
-    assert [tide.ebbs(level) for level in (3, 20, 11, 9, 4, 2, 30, 3)] == [
+    detector = FallDetector(least=10)
+    assert [detector.has_fallen(level) for level in (3, 20, 11, 9, 4, 2, 30, 3)] == [
         False, False, False, True, False, False, False, True,
     ]  # fmt: skip
 
 
 def test_what_is_small_is_no_tide() -> None:
     """A few connections that end are nothing to look at the memory for."""
-    tide = Tide(least=10)
-    assert not any(tide.ebbs(level) for level in (9, 0, 9, 0))
+    detector = FallDetector(least=10)
+    assert not any(detector.has_fallen(level) for level in (9, 0, 9, 0))
 
 
 async def test_scopes_that_ended_are_forgotten() -> None:

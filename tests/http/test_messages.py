@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kubetrio.http.messages import Message, Parser, Refused, split_target
+from kubetrio.http.messages import BadRequest, Message, Parser, split_target
 
 HEAD_LIMIT = 2048
 BODY_LIMIT = 4096
@@ -270,7 +270,7 @@ def test_fields_that_come_again_mean_the_same(
     pieces = [line + fields for line, fields in (*plain, *some, *plain)]
     again, anew = parsed(*pieces), Parser(HEAD_LIMIT, BODY_LIMIT)
     for piece in pieces:
-        anew._alike = None
+        anew._template = None
         anew.feed(piece)
     assert summary(again) == summary(anew)
     assert [(m.keep_alive, m.upgrade, m.http_11, m.expects_continue) for m in again.queue] == [
@@ -365,6 +365,6 @@ def test_targets_are_path_and_query(target: bytes, parts: tuple[str, str]) -> No
 @pytest.mark.parametrize("target", [b"/%", b"/a%2", b"/%zz/b", b"http://h/%2g?a", b"/%%41"])
 def test_a_path_that_is_no_url_is_refused(target: bytes) -> None:
     """A percent sign begins an escape, or nothing (RFC 3986, 2.1)."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(BadRequest) as refused:
         split_target(target)
     assert refused.value.text() == "400 Bad Request"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubetrio.http.shown import ShownCertificate, Trust, current
+from kubetrio.http.shown import ClientAuthorities, ShownCertificate, current
 from kubetrio.machinery.identity import UNUSABLE, UserInfo
 from kubetrio.observe.series import Histogram
 
@@ -22,7 +22,7 @@ class Time:
 
 
 def shown(
-    trust: Trust,
+    trust: ClientAuthorities,
     time: Time,
     *,
     user: UserInfo | None = ALICE,
@@ -34,7 +34,7 @@ def shown(
 
 def test_an_authority_that_goes_takes_its_users_along() -> None:
     """With the next request, and back when it comes back."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     trust.set(frozenset({ROOT}), frozenset())
     certificate = shown(trust, time)
     assert certificate.user() is ALICE
@@ -46,7 +46,7 @@ def test_an_authority_that_goes_takes_its_users_along() -> None:
 
 def test_any_certificate_of_the_chain_may_be_the_authority() -> None:
     """As in Go, where each certificate of the file is one."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     certificate = shown(trust, time)
     for authority in (LEAF, BETWEEN, ROOT):
         trust.set(frozenset({authority}), frozenset())
@@ -55,7 +55,7 @@ def test_any_certificate_of_the_chain_may_be_the_authority() -> None:
 
 def test_time_ends_it() -> None:
     """The first end of the chain, and not before it has passed."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     trust.set(frozenset({ROOT}), frozenset({ROOT}))
     certificate = shown(trust, time)
     time.now = 100.0
@@ -66,7 +66,7 @@ def test_time_ends_it() -> None:
 
 def test_proxies_have_authorities_of_their_own() -> None:
     """A proxy's certificate is no user's, and the other way round."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     trust.set(frozenset({ROOT}), frozenset({OTHER}))
     user, proxy = shown(trust, time), shown(trust, time, chain=(LEAF, OTHER))
     assert (user.user(), user.proxy()) == (ALICE, False)
@@ -75,7 +75,7 @@ def test_proxies_have_authorities_of_their_own() -> None:
 
 def test_what_was_not_verified_is_worth_nothing() -> None:
     """Whoever may count: there is no chain."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     trust.set(frozenset({LEAF, ROOT}), frozenset({LEAF, ROOT}))
     certificate = shown(trust, time, chain=())
     assert (certificate.user(), certificate.proxy()) == (UNUSABLE, False)
@@ -83,14 +83,14 @@ def test_what_was_not_verified_is_worth_nothing() -> None:
 
 def test_without_a_name_it_is_as_if_there_were_none() -> None:
     """A token may say who it is, or nobody."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     trust.set(frozenset({ROOT}), frozenset())
     assert shown(trust, time, user=None).user() is None
 
 
 def test_the_time_left_is_counted_for_each_request() -> None:
     """Of the client's own certificate, whether it is good or not, as upstream."""
-    trust, time = Trust(), Time()
+    trust, time = ClientAuthorities(), Time()
     certificate = shown(trust, time)
     certificate.worth()  # at the handshake: no request
     for time.now in (0.0, 150.0, 300.0):
@@ -108,7 +108,7 @@ def test_the_time_left_is_counted_for_each_request() -> None:
 
 def test_the_same_authorities_are_no_news() -> None:
     """Nothing is judged again for a file that was only touched."""
-    trust = Trust()
+    trust = ClientAuthorities()
     trust.set(frozenset({ROOT}), frozenset())
     before = trust.generation
     trust.set(frozenset({ROOT}), frozenset())
@@ -119,4 +119,4 @@ def test_transports_without_certificates_name_users_themselves() -> None:
     """A connection in memory has a user, or nobody."""
     assert current(ALICE) is ALICE
     assert current(None) is None
-    assert isinstance(Trust().lifetimes, Histogram)
+    assert isinstance(ClientAuthorities().lifetimes, Histogram)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.machinery.remember import Fill, fills, place_of, remembered
+from kubetrio.machinery.remember import CacheSize, fills, place_of, remembered
 
 
 def test_short_texts_are_remembered_and_long_ones_are_not() -> None:
@@ -53,13 +53,13 @@ def test_how_full_a_cache_is_can_be_asked() -> None:
     double = remembered(10, 4)(lambda text: text * 2)
     place = place_of(__name__)
 
-    def mine() -> list[Fill]:
+    def mine() -> list[CacheSize]:
         return [fill for fill in fills() if fill.place == place][-1:]
 
-    assert mine() == [Fill(place, 0, 0)]
+    assert mine() == [CacheSize(place, 0, 0)]
     for text in ("a", "abc", "too long"):
         double(text)
-    assert mine() == [Fill(place, 2, 4)]
+    assert mine() == [CacheSize(place, 2, 4)]
 
 
 def test_places_are_modules_below_the_package() -> None:

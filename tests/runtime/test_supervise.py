@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.observe.logs import TextFormatter
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 
 
 async def test_a_task_that_fails_begins_anew(
@@ -26,7 +26,7 @@ async def test_a_task_that_fails_begins_anew(
 
     with caplog.at_level(logging.ERROR, "kubetrio"):
         with trio.move_on_after(200):
-            await persevere(run, "reconciler")
+            await run_forever_with_backoff(run, "reconciler")
     pauses = [after - before for before, after in itertools.pairwise(begun)]
     assert pauses == pytest.approx([1, 2, 4, 8, 16, 32, 60, 60])
     assert len(caplog.records) == len(begun)
@@ -44,7 +44,7 @@ async def test_the_pause_is_short_again_when_all_was_well(autojump_clock: MockCl
         raise ValueError
 
     with trio.move_on_after(350):
-        await persevere(run, "reconciler")
+        await run_forever_with_backoff(run, "reconciler")
     assert [after - before for before, after in itertools.pairwise(begun)] == (
         pytest.approx([101, 101, 101])
     )
@@ -60,5 +60,5 @@ async def test_a_task_that_ends_begins_anew(autojump_clock: MockClock) -> None:
         await trio.lowlevel.checkpoint()
 
     with trio.move_on_after(10):
-        await persevere(run, "reconciler")
+        await run_forever_with_backoff(run, "reconciler")
     assert count == 4

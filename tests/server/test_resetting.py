@@ -16,7 +16,7 @@ from kubetrio.client.client import Client
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.server.parts import Parts
-from kubetrio.server.resetting import UNDER_WAY_S, ResetError, Resets
+from kubetrio.server.resetting import UNDER_WAY_S, ResetError, SnapshotRestorer
 from kubetrio.store.model import Range
 from kubetrio.testing.server import InProcess, open_api
 
@@ -268,7 +268,7 @@ async def test_what_the_server_renews_is_left_alone(
     client = kept.client()
     maps = client.kind("v1", "ConfigMap")
     made = await client.create(named("ConfigMap", "own", "default", data={"n": "1"}))
-    resets = Resets(kept.api, kept.resets._upkeep, [maps.key("default", "own")])
+    resets = SnapshotRestorer(kept.api, kept.resets._background, [maps.key("default", "own")])
     snapshot = await resets.snapshot()
     await client.update({**made, "data": {"n": "2"}})
     await resets.reset(snapshot)

@@ -14,7 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.backend.backends import Backends, KubeletConfig, Trust
+from kubetrio.backend.backends import Backends, KubeletConfig, PeerVerification
 from kubetrio.config import Authentication, Config, Serving, Storage
 from kubetrio.config.sni import NamedPair
 from kubetrio.env import Env, seeded
@@ -180,15 +180,15 @@ async def test_certificates_for_kubelets_are_read_again(tmp_path: Path) -> None:
     config = KubeletConfig(certificate=given.cert, key=given.key)
     backends = Backends(config, Env(), lambda: made.admin)
     backends.reload()
-    first = await backends._context(Trust.KUBELET_UNVERIFIED)
+    first = await backends._context(PeerVerification.KUBELET_UNVERIFIED)
     good = given.cert.read_bytes()
     write_atomic(given.cert, b"nonsense")
     with pytest.raises(ssl.SSLError):
         backends.reload()
-    assert await backends._context(Trust.KUBELET_UNVERIFIED) is first
+    assert await backends._context(PeerVerification.KUBELET_UNVERIFIED) is first
     write_atomic(given.cert, good)
     backends.reload()
-    assert await backends._context(Trust.KUBELET_UNVERIFIED) is not first
+    assert await backends._context(PeerVerification.KUBELET_UNVERIFIED) is not first
 
 
 # ---------------------------------------------------------------- the kubeconfig

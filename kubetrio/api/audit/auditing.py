@@ -29,7 +29,15 @@ from kubetrio.api.response import (
     TunnelResponse,
     text_response,
 )
-from kubetrio.audit.events import ALLOWED, DECISION, REASON, TRUNCATED, Event, ref_json, time_json
+from kubetrio.audit.events import (
+    ALLOWED,
+    DECISION,
+    REASON,
+    TRUNCATED,
+    AuditEvent,
+    ref_json,
+    time_json,
+)
 from kubetrio.audit.policy import Chosen, Level
 from kubetrio.gotext.durations import duration_text
 from kubetrio.machinery.identity import Decision, UserInfo
@@ -117,14 +125,14 @@ class Record:
         code: int = 0,
         status: bytes = b"",
         annotations: Mapping[str, str] | None = None,
-    ) -> Event:
+    ) -> AuditEvent:
         """An event of the request.
 
         Args:
             stage: what it has come to.
             staged: wall clock, as JSON.
             code: of the answer.
-            status: see `Event`.
+            status: see `AuditEvent`.
             annotations: what was found out.
         """
         request, source = self.request, self._source
@@ -142,7 +150,7 @@ class Record:
         else:
             ref = b""
         user = request.user
-        return Event(
+        return AuditEvent(
             self.chosen.level, request.audit_id, stage,
             f"{request.raw_path}?{query}" if query else request.raw_path, info.verb,
             self._user, source.json, source.ip, source.agent, info.namespace, ref,

@@ -12,7 +12,7 @@ import trio
 
 from kubetrio.api.api import Edge
 from kubetrio.api.proxy.targets import Location, connected
-from kubetrio.backend.backends import Trust
+from kubetrio.backend.backends import PeerVerification
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError, Exchange, encode_head
 from kubetrio.release import MINOR_VERSION
@@ -32,7 +32,7 @@ async def probe(edge: Edge, port: str) -> tuple[bool | None, str]:
     Returns:
         Whether it is well, None when that is open, and what it said or why it is not well.
     """
-    where = Location("127.0.0.1", port, Trust.COMPONENT, "/healthz")
+    where = Location("127.0.0.1", port, PeerVerification.COMPONENT, "/healthz")
     try:
         with trio.fail_after(TIMEOUT_S):
             status, said = await _get(edge, where)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote as percent
 
 from kubetrio.api.api import Edge, Storage
-from kubetrio.backend.backends import Trust
+from kubetrio.backend.backends import PeerVerification
 from kubetrio.backend.dial import DialError, NotAllowed, join_host_port
 from kubetrio.backend.guard import proxyable
 from kubetrio.gotext import numbers as gonumbers
@@ -53,7 +53,7 @@ class Location:
 
     host: str
     port: str
-    trust: Trust
+    trust: PeerVerification
     path: str = ""
     query: str = ""
     addresses: tuple[str, ...] = ()
@@ -61,12 +61,12 @@ class Location:
     @property
     def scheme(self) -> str:
         """``http`` or ``https``."""
-        return "http" if self.trust is Trust.PLAIN else "https"
+        return "http" if self.trust is PeerVerification.PLAIN else "https"
 
     @property
     def dial_port(self) -> str:
         """Port to connect to."""
-        return self.port or ("80" if self.trust is Trust.PLAIN else "443")
+        return self.port or ("80" if self.trust is PeerVerification.PLAIN else "443")
 
     @property
     def authority(self) -> str:
@@ -106,7 +106,9 @@ class Kubelet:
     features: tuple[str, ...]
     addresses: tuple[str, ...] = ()
 
-    def location(self, path: str, query: str = "", trust: Trust = Trust.KUBELET) -> Location:
+    def location(
+        self, path: str, query: str = "", trust: PeerVerification = PeerVerification.KUBELET
+    ) -> Location:
         """A path of its API."""
         return Location(self.host, self.port, trust, path, query, self.addresses)
 
@@ -197,7 +199,7 @@ async def node_location(storage: Storage, edge: Edge, text: str) -> Location:
         where = Location(kubelet.host, port, _trust(scheme))
     # A proxy leads away from this machine, also when it leads to a kubelet.
     try:
-        found = await edge.backends.lookup(where.host, where.dial_port, Trust.ANY)
+        found = await edge.backends.lookup(where.host, where.dial_port, PeerVerification.ANY)
     except NotAllowed as error:
         raise bad_request(str(error)) from None
     except DialError as error:
@@ -235,8 +237,8 @@ def _named(what: str, text: str) -> tuple[str, str, str]:
     return target
 
 
-def _trust(scheme: str) -> Trust:
-    return Trust.ANY if scheme == "https" else Trust.PLAIN
+def _trust(scheme: str) -> PeerVerification:
+    return PeerVerification.ANY if scheme == "https" else PeerVerification.PLAIN
 
 
 def pod_addresses(pod: Object) -> list[str]:

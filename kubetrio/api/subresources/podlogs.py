@@ -18,7 +18,7 @@ from kubetrio.api.proxy.proxying import Relay, closing_on_error, stoppable, unkn
 from kubetrio.api.proxy.targets import Location, connected, kubelet_of
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
-from kubetrio.backend.backends import Trust
+from kubetrio.backend.backends import PeerVerification
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import AnswerHead, BackendError, Exchange, encode_head
 from kubetrio.machinery.fielderrors import forbidden, not_supported
@@ -176,7 +176,7 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     kubelet = await kubelet_of(api.storage, api.edge, node, resource.group_resource)
     path = f"/containerLogs/{info.namespace}/{info.name}/{container}"
     insecure = truthy(query.get("insecureSkipTLSVerifyBackend", "0"))
-    trust = Trust.KUBELET_UNVERIFIED if insecure else Trust.KUBELET
+    trust = PeerVerification.KUBELET_UNVERIFIED if insecure else PeerVerification.KUBELET
     request.take_time()
     return await _read(api.edge, request, kubelet.location(path, asked.query, trust))
 

@@ -19,7 +19,7 @@ import trio
 
 from kubetrio.auth.authorize import NO_OPINION, Rules
 from kubetrio.auth.webhook.remembered import Remembered
-from kubetrio.auth.webhook.review import Refused, Status, body_of, spec_of, status_of
+from kubetrio.auth.webhook.review import Status, WebhookFailed, body_of, spec_of, status_of
 from kubetrio.env import Env
 from kubetrio.gotext.durations import duration_text
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
@@ -141,7 +141,7 @@ class WebhookAuthorizer:
             except CallError as error:
                 result, why = "error", str(error)
                 again = "connection reset" in why
-            except Refused as error:
+            except WebhookFailed as error:
                 result = "timeout" if error.timed_out else "error"
                 why, again = str(error), error.again
             finally:
@@ -164,7 +164,7 @@ class WebhookAuthorizer:
 
         Raises:
             CallError: there is no answer.
-            Refused: the answer is no review.
+            WebhookFailed: the answer is no review.
         """
         webhook = self._webhook
         headers = (("Content-Type", "application/json"), ("Accept", "application/json, */*"))

@@ -46,7 +46,7 @@ RETRIED = frozenset({429, 500})
 """Codes after which a webhook is asked again."""
 
 
-class Refused(Exception):
+class WebhookFailed(Exception):
     """A webhook did not answer with a review.
 
     Args:
@@ -152,23 +152,23 @@ def status_of(code: int, body: bytes, content_type: str, version: str) -> Status
         version: that it was asked in.
 
     Raises:
-        Refused: it is no review.
+        WebhookFailed: it is no review.
     """
     if not 200 <= code <= 206:
         raise _failed(code, body)
     if not body:
-        raise Refused(
+        raise WebhookFailed(
             f"0-length response with status code: {code} and content type: {content_type}"
         )
     try:
         value = parse(body).value
     except ValueError as error:
-        raise Refused(f"couldn't get version/kind; json parse error: {error}") from error
+        raise WebhookFailed(f"couldn't get version/kind; json parse error: {error}") from error
     if value is None:
         return Status()
     if not isinstance(value, dict):
         why = f"json: cannot unmarshal {type_word(value)} into Go value of type {_VALUE}"
-        raise Refused(f"couldn't get version/kind; json parse error: {why}")
+        raise WebhookFailed(f"couldn't get version/kind; json parse error: {why}")
     _known(value, version)
     return _status(value.get("status"))
 
@@ -177,7 +177,7 @@ def _known(value: Object, version: str) -> None:
     """Check kind and version; what is missing is what was asked for.
 
     Raises:
-        Refused: it is something else.
+        WebhookFailed: it is something else.
     """
     of, kind = value.get("apiVersion") or f"{GROUP}/{version}", value.get("kind")
     kind = kind or "SubjectAccessReview"
@@ -185,10 +185,10 @@ def _known(value: Object, version: str) -> None:
         return
     into = f"({version}.SubjectAccessReview): unknown conversion"
     if (of, kind) == ("v1", "Status"):
-        raise Refused(f"converting (v1.Status) to {into}")
+        raise WebhookFailed(f"converting (v1.Status) to {into}")
     if kind == "SubjectAccessReview" and of in {f"{GROUP}/{one}" for one in VERSIONS}:
-        raise Refused(f"converting ({of.partition('/')[2]}.{kind}) to {into}")
-    raise Refused(
+        raise WebhookFailed(f"converting ({of.partition('/')[2]}.{kind}) to {into}")
+    raise WebhookFailed(
         f"no kind {quote(str(kind))} is registered for version {quote(str(of))} "
         f'in scheme "{_SCHEME}"'
     )
@@ -200,19 +200,19 @@ def _status(status: Any) -> Status:
     struct = "json: cannot unmarshal {} into Go struct field SubjectAccessReview{}"
     if not isinstance(status, dict):
         word = type_word(status)
-        raise Refused(struct.format(word, ".status of type v1.SubjectAccessReviewStatus"))
+        raise WebhookFailed(struct.format(word, ".status of type v1.SubjectAccessReviewStatus"))
     for name, wanted in _MEMBERS.items():
         member = status.get(name)
         if member is not None and type(member) is not wanted:
             go = "bool" if wanted is bool else "string"
             where = f"Status.status.{name} of type {go}"
-            raise Refused(struct.format(type_word(member), where))
+            raise WebhookFailed(struct.format(type_word(member), where))
     return Status(
         status.get("allowed") or False, status.get("denied") or False, status.get("reason") or ""
     )
 
 
-def _failed(code: int, body: bytes) -> Refused:
+def _failed(code: int, body: bytes) -> WebhookFailed:
     """An answer that is an error: a ``Status`` tells why, else the code has to."""
     text = ""
     try:
@@ -229,4 +229,4 @@ def _failed(code: int, body: bytes) -> Refused:
     if not text:
         text = f"the server responded with the status code {code} but did not return more "
         text += "information"
-    return Refused(text, again=code in RETRIED, timed_out=code == 504)
+    return WebhookFailed(text, again=code in RETRIED, timed_out=code == 504)

@@ -20,7 +20,7 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.observe.logs import Log
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import StoreError, StoreUnavailable
@@ -417,7 +417,9 @@ class SqliteStore(SoleWriter):
                 (self._prober.run, "store probe"),
                 (partial(self._space.keep, upkeep.make_room), "store space"),
             ):
-                nursery.start_soon(persevere, partial(self._unless_broken, run), name, name=name)
+                nursery.start_soon(
+                    run_forever_with_backoff, partial(self._unless_broken, run), name, name=name
+                )
             await self._broke.wait()
             if self._broken is not None:
                 raise self._broken

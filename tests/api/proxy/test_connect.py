@@ -14,7 +14,7 @@ from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.dial import dial
 from kubetrio.backend.guard import Guard
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
-from kubetrio.testing.backend import Asked, FakeBackend, open_backend, tls_of
+from kubetrio.testing.backend import FakeBackend, ReceivedRequest, open_backend, tls_of
 from kubetrio.testing.client import Client, encode_request
 from kubetrio.testing.server import InProcess
 from kubetrio.tls.pki import Pki
@@ -24,7 +24,7 @@ POD = PODS + "/p"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
-async def unexpected(asked: Asked) -> None:
+async def unexpected(asked: ReceivedRequest) -> None:
     await asked.reply(418, b"nobody expected this")
 
 
@@ -99,7 +99,7 @@ async def create(client: Client, path: str, obj: Any) -> None:
 async def test_a_log(cluster: Cluster) -> None:
     """The kubelet is asked in kube-apiserver's spelling, and shown the server's certificate."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"one\ntwo\n", {"Content-Type": "text/html"})
 
     cluster.kubelet.answer = answer
@@ -122,7 +122,7 @@ async def test_a_followed_log(cluster: Cluster) -> None:
     """Lines come as they are written; the client's leaving ends the kubelet's work."""
     written, more = trio.open_memory_channel[bytes](10)
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         assert asked.query == [("follow", "true")]
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         async for line in more:
@@ -144,7 +144,7 @@ async def test_a_followed_log(cluster: Cluster) -> None:
 async def test_shutdown_ends_followed_logs(cluster: Cluster) -> None:
     """As the watches: cleanly."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         await asked.chunk(b"a\n")
         await asked.receive()
@@ -163,7 +163,7 @@ async def test_a_log_nobody_reads_is_not_collected(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     sent = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal sent
         await asked.head(200, {})
         piece = bytes(64 * 1024)
@@ -206,7 +206,7 @@ async def test_what_a_kubelet_refuses(
 ) -> None:
     """Its words, or those of the status code."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(status, said)
 
     cluster.kubelet.answer = answer
@@ -219,7 +219,7 @@ async def test_what_a_kubelet_refuses(
 async def test_a_kubelet_that_redirects(cluster: Cluster) -> None:
     """It is not followed."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(302, b"", {"Location": "/elsewhere"})
 
     cluster.kubelet.answer = answer
@@ -233,7 +233,7 @@ async def test_a_kubelet_that_redirects(cluster: Cluster) -> None:
 async def test_a_kubelet_that_breaks_off(cluster: Cluster, said: bytes) -> None:
     """An error that says so, without a reason, as from kube-apiserver."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(said)
 
     cluster.kubelet.answer = answer
@@ -265,7 +265,7 @@ async def test_a_kubelet_that_is_not_there(cluster: Cluster) -> None:
 async def test_a_log_that_breaks_off(cluster: Cluster) -> None:
     """The client can tell: its own answer has no end either."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Content-Length": "100"})
         await asked.send(b"half")
 
@@ -282,7 +282,7 @@ async def test_a_request_to_a_pod(cluster: Cluster) -> None:
     """Method, path, query and body arrive; credentials and headers of the hop do not."""
     body = b""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal body
         body = await asked.body()
         headers = {
@@ -329,7 +329,7 @@ async def test_a_request_to_a_pod(cluster: Cluster) -> None:
 async def test_every_method(cluster: Cluster, method: str) -> None:
     """Those that are no verbs of the API, too."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"body")
 
     cluster.web.answer = answer
@@ -353,7 +353,7 @@ async def test_the_root_of_a_proxy_ends_with_a_slash(cluster: Cluster) -> None:
     assert got.status == 301
     assert got.head.get(b"location") == POD.encode() + b"/proxy/?a=b"
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply()
 
     cluster.web.answer = answer
@@ -374,7 +374,7 @@ async def test_the_root_of_a_proxy_ends_with_a_slash(cluster: Cluster) -> None:
 async def test_redirects_lead_through_the_proxy(cluster: Cluster, moved: str, where: str) -> None:
     """Where they lead to the backend; the rest of the world stays where it is."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(302, b"", {"Location": moved})
 
     cluster.web.answer = answer
@@ -388,7 +388,7 @@ async def test_links_lead_through_the_proxy(cluster: Cluster) -> None:
     there = b'<a href="%b/proxy/x">x</a>' % POD.encode()
     kinds = iter(("text/html; charset=utf-8", "text/plain"))
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, page, {"Content-Type": next(kinds, "text/html")})
 
     cluster.web.answer = answer
@@ -403,7 +403,7 @@ async def test_links_lead_through_the_proxy(cluster: Cluster) -> None:
 async def test_bodies_flow_both_ways_at_once(cluster: Cluster) -> None:
     """An answer may begin before the request has ended, and the rest of that still arrives."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         async for piece in asked.pieces():
             await asked.chunk(piece.upper())
@@ -431,7 +431,7 @@ async def test_an_upload_waits_for_its_backend(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     got = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal got
         await reading.wait()
         async for piece in asked.pieces():
@@ -462,7 +462,7 @@ async def test_an_upload_waits_for_its_backend(cluster: Cluster) -> None:
 async def test_a_client_that_asks_before_it_sends(cluster: Cluster) -> None:
     """Is told to go on once its body is wanted, and the backend is not asked again."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         assert asked.get("expect") is None
         await asked.reply(200, await asked.body())
 
@@ -477,7 +477,7 @@ async def test_a_client_that_asks_before_it_sends(cluster: Cluster) -> None:
 async def test_a_client_that_leaves_in_its_request(cluster: Cluster) -> None:
     """The backend is left, too."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.body()
 
     cluster.web.answer = answer
@@ -509,7 +509,7 @@ async def test_a_pod_that_is_not_there(cluster: Cluster) -> None:
 async def test_a_pod_that_says_nothing(cluster: Cluster) -> None:
     """503: it was reached and broke off."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         del asked
 
     cluster.web.answer = answer
@@ -583,7 +583,7 @@ async def test_the_server_is_no_pod(cluster: Cluster, address: str) -> None:
 async def test_a_port_of_a_pod(cluster: Cluster) -> None:
     """By number; a scheme may stand in front."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"there")
 
     cluster.web.answer = answer
@@ -595,7 +595,7 @@ async def test_a_port_of_a_pod(cluster: Cluster) -> None:
 async def test_a_pod_with_tls(cluster: Cluster, certificates: Pki) -> None:
     """Whatever its certificate is, and without showing one."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, asked.certificate.encode())
 
     async with open_backend(answer, tls_of(certificates, ask=False)) as secure:
@@ -613,7 +613,7 @@ async def test_a_node(cluster: Cluster) -> None:
     address = {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}}
     await cluster.client.request("PATCH", "/api/v1/nodes/n/status", headers=MERGE, json=address)
 
-    async def stats(asked: Asked) -> None:
+    async def stats(asked: ReceivedRequest) -> None:
         await asked.reply(200, asked.certificate.encode() + asked.target.encode())
 
     async def there(host: str, port: str, tls: Any, timeout_s: float) -> Any:
@@ -658,7 +658,7 @@ def endpoints(*addresses: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]}
 
 
-async def answer_there(asked: Asked) -> None:
+async def answer_there(asked: ReceivedRequest) -> None:
     await asked.reply(200, asked.target.encode())
 
 
@@ -739,7 +739,7 @@ SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgr
 async def test_an_upgrade_is_a_tunnel(cluster: Cluster) -> None:
     """Any protocol: bytes both ways, those sent too early among them."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH + b"hello ")
         while data := await asked.receive():
             await asked.send(data.upper())
@@ -771,7 +771,7 @@ async def read(client: Client, size: int) -> bytes:
 async def test_the_backend_ends_a_tunnel(cluster: Cluster) -> None:
     """What it said last arrives, and the connection is over."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH + b"bye")
 
     cluster.web.answer = answer
@@ -787,7 +787,7 @@ async def test_a_tunnel_is_not_a_buffer(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     sent = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal sent
         await asked.send(SWITCH)
         while sent < size:
@@ -805,7 +805,7 @@ async def test_a_tunnel_is_not_a_buffer(cluster: Cluster) -> None:
 async def test_shutdown_ends_tunnels(cluster: Cluster) -> None:
     """Nobody can say when they would end by themselves."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
         await asked.receive()
 
@@ -821,7 +821,7 @@ async def test_shutdown_ends_tunnels(cluster: Cluster) -> None:
 async def test_a_refused_upgrade(cluster: Cluster) -> None:
     """The backend's error is the answer."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(403, b"not with me", {"X-Why": "no"})
 
     cluster.kubelet.answer = answer
@@ -834,7 +834,7 @@ async def test_a_refused_upgrade(cluster: Cluster) -> None:
 async def test_an_upgrade_that_is_none(cluster: Cluster) -> None:
     """Neither a switch nor an error."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"hello")
 
     cluster.kubelet.answer = answer
@@ -870,7 +870,7 @@ async def test_a_stream_to_nobody(cluster: Cluster) -> None:
 async def test_where_streams_lead(cluster: Cluster, path: str, there: str) -> None:
     """To the kubelet's paths, in its spelling."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
 
     cluster.kubelet.answer = answer
@@ -924,7 +924,7 @@ async def test_reading_is_not_running(cluster: Cluster) -> None:
 async def test_streams_are_counted(cluster: Cluster) -> None:
     """Open tunnels are long-running requests."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
         await asked.receive()
 

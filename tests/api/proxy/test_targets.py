@@ -13,7 +13,7 @@ from kubetrio.api.proxy.targets import (
     node_address,
     split_target,
 )
-from kubetrio.backend.backends import Trust
+from kubetrio.backend.backends import PeerVerification
 from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.machinery.status import ApiError
 
@@ -44,13 +44,13 @@ def test_paths_are_cleaned(path: str, cleaned: str) -> None:
 
 def test_a_url() -> None:
     """Addresses of version 6 in brackets, paths escaped as by Go, ports only where given."""
-    location = Location("fd00::1", "8080", Trust.ANY)
+    location = Location("fd00::1", "8080", PeerVerification.ANY)
     parts = ["pods", "p", "proxy", "a b", "c!"]
     location = behind_proxy(
         location, "/api/v1/namespaces/default/pods/p/proxy/a b/c!", parts, "x=1"
     )
     assert location.url == "https://[fd00::1]:8080/a%20b/c%21?x=1"
-    plain = Location("10.0.0.1", "", Trust.PLAIN)
+    plain = Location("10.0.0.1", "", PeerVerification.PLAIN)
     assert (plain.url, plain.dial_port) == ("http://10.0.0.1/", "80")
 
 

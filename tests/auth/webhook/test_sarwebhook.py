@@ -14,7 +14,7 @@ from kubetrio.auth.webhook import authorizer as webhooks
 from kubetrio.auth.webhook.authorizer import MOST_CHARACTERS, Webhook, WebhookAuthorizer
 from kubetrio.auth.webhook.conditions import Conditions, compiled
 from kubetrio.auth.webhook.remembered import MOST_ANSWERS, Remembered
-from kubetrio.auth.webhook.review import Refused, Status, body_of, spec_of, status_of
+from kubetrio.auth.webhook.review import Status, WebhookFailed, body_of, spec_of, status_of
 from kubetrio.cel.engine import available
 from kubetrio.env import Env
 from kubetrio.machinery.identity import (
@@ -100,7 +100,7 @@ def test_groups_have_another_name_in_the_old_version() -> None:
 )  # fmt: skip
 def test_answers_that_are_none(code: int, body: str, why: str) -> None:
     """In the words of kube-apiserver, where an unlucky administrator looks for them."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(WebhookFailed) as caught:
         status_of(code, body.encode(), "application/json", "v1")
     assert str(caught.value) == why
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from kubetrio.auth.trust import RootBundle, SigningPair, Trust
+from kubetrio.auth.trust import ClusterAuthorities, RootBundle, SigningPair
 from kubetrio.client.client import Client
 from kubetrio.controllers.certificates import issuing
 from kubetrio.kinds.certificates.requests import (
@@ -113,10 +113,10 @@ async def bind(client: Client, user: UserInfo, role: str) -> None:
     )
 
 
-def trust_of(server: InProcess, made: pki.Pki) -> Trust:
+def trust_of(server: InProcess, made: pki.Pki) -> ClusterAuthorities:
     """A server that believes an authority and signs with it."""
     pair = SigningPair(made.ca.cert, made.ca.key)
-    return Trust(RootBundle(), server.api.security.authorizer.authorize, signing=pair)
+    return ClusterAuthorities(RootBundle(), server.api.security.authorizer.authorize, signing=pair)
 
 
 # ---------------------------------------------------------------------- approving

@@ -133,7 +133,7 @@ async def test_a_chain_waits_for_its_first_object_alone(autojump_clock: MockCloc
         server.api.storage.informers.dispatcher.subscribe(kind.key("default", "o0"), changed)
         [collector] = [
             one
-            for one in server.resets._upkeep._controllers
+            for one in server.resets._background._controllers
             if one.name == "garbage-collector-controller"
         ]
         looks, begun = collector.queue.adds, trio.current_time()

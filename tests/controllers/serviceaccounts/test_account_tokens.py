@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.auth.issuing import TokenIssuer
-from kubetrio.auth.trust import RootBundle, Trust
+from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.client.client import Client
 from kubetrio.config import Config
 from kubetrio.config.controllers import Certificates
@@ -70,9 +70,9 @@ async def gone(server: InProcess, name: str) -> bool:
 
 
 @pytest.fixture
-def trust(certificates: pki.Pki) -> Trust:
+def trust(certificates: pki.Pki) -> ClusterAuthorities:
     """What signs tokens, and authorities."""
-    return Trust(RootBundle("PEM"), issuer=TokenIssuer(certificates.sa_key))
+    return ClusterAuthorities(RootBundle("PEM"), issuer=TokenIssuer(certificates.sa_key))
 
 
 def read(secret: Object, key: str) -> str:
@@ -80,7 +80,7 @@ def read(secret: Object, key: str) -> str:
     return base64.b64decode(secret["data"][key]).decode()
 
 
-async def test_a_secret_is_filled_in(server: InProcess, trust: Trust) -> None:
+async def test_a_secret_is_filled_in(server: InProcess, trust: ClusterAuthorities) -> None:
     """With token, authorities and namespace; the token says whose it is, and never ends."""
     client = server.client()
     async with running(server, TOKENS, trust=trust):
@@ -102,7 +102,9 @@ async def test_a_secret_is_filled_in(server: InProcess, trust: Trust) -> None:
         }
 
 
-async def test_what_is_missing_is_added_and_the_rest_stays(server: InProcess, trust: Trust) -> None:
+async def test_what_is_missing_is_added_and_the_rest_stays(
+    server: InProcess, trust: ClusterAuthorities
+) -> None:
     """A token that was taken out is made again, others' entries and other Secrets stay."""
     client = server.client()
     kind = client.kind("v1", "Secret")
@@ -122,7 +124,7 @@ async def test_what_is_missing_is_added_and_the_rest_stays(server: InProcess, tr
         assert read(await stored(server, "a"), "ca.crt") == "NEW"
 
 
-async def test_a_secret_goes_with_its_account(server: InProcess, trust: Trust) -> None:
+async def test_a_secret_goes_with_its_account(server: InProcess, trust: ClusterAuthorities) -> None:
     """Also one whose account never was, or is another one of that name."""
     client = server.client()
     async with running(server, TOKENS, trust=trust):
@@ -139,7 +141,7 @@ async def test_a_secret_goes_with_its_account(server: InProcess, trust: Trust) -
         assert not await gone(server, "b")
 
 
-async def test_an_account_that_went_meanwhile(server: InProcess, trust: Trust) -> None:
+async def test_an_account_that_went_meanwhile(server: InProcess, trust: ClusterAuthorities) -> None:
     """A Secret of one that is there again under its name is not taken for the new one's."""
     client = server.client()
     async with running(server, TOKENS, trust=trust):
@@ -152,7 +154,9 @@ async def test_an_account_that_went_meanwhile(server: InProcess, trust: Trust) -
         assert await gone(server, "a")
 
 
-async def test_an_account_forgets_a_secret_that_is_gone(server: InProcess, trust: Trust) -> None:
+async def test_an_account_forgets_a_secret_that_is_gone(
+    server: InProcess, trust: ClusterAuthorities
+) -> None:
     """The others that it names stay."""
     client = server.client()
     async with running(server, TOKENS, trust=trust):
@@ -163,7 +167,7 @@ async def test_an_account_forgets_a_secret_that_is_gone(server: InProcess, trust
         assert (await stored(server, "robot", "ServiceAccount"))["secrets"] == [{"name": "b"}]
 
 
-async def test_what_the_manager_may(trust: Trust) -> None:
+async def test_what_the_manager_may(trust: ClusterAuthorities) -> None:
     """kube-controller-manager itself does this, by its own role."""
     writes = Writes()
     async with open_api(parts=Parts(admission=[writes])) as server:

@@ -11,7 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import Base
-from kubetrio.auth.trust import RootBundle, Trust
+from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.controllers.serviceaccounts.accounts import DESCRIBED, DESCRIPTION
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, forbidden
@@ -68,7 +68,7 @@ async def test_each_namespace_has_the_authorities(server: InProcess) -> None:
     """With the description; whatever somebody makes of it is put right, other metadata stays."""
     client = server.client()
     kind = client.kind("v1", "ConfigMap")
-    trust = Trust(RootBundle("PEM"))
+    trust = ClusterAuthorities(RootBundle("PEM"))
     async with running(server, AUTHORITIES, trust=trust):
         assert await found(server, "ConfigMap", "kube-root-ca.crt") == list(OLD)
         made = await client.get(kind, "kube-root-ca.crt", "default")
@@ -104,7 +104,7 @@ async def test_new_authorities_are_published(server: InProcess) -> None:
     """Everywhere, as soon as the server shows certificates of others."""
     client = server.client()
     root = RootBundle("one")
-    async with running(server, AUTHORITIES, trust=Trust(root)):
+    async with running(server, AUTHORITIES, trust=ClusterAuthorities(root)):
         await wait_all_tasks_blocked()
         root.set("two")
         await wait_all_tasks_blocked()
@@ -151,7 +151,7 @@ async def test_refusals_are_survived(
 async def test_they_write_what_their_roles_allow() -> None:
     """And nothing when there is nothing to do."""
     writes = Writes()
-    trust = Trust(RootBundle("PEM"))
+    trust = ClusterAuthorities(RootBundle("PEM"))
     async with (
         open_api(parts=Parts(admission=[writes])) as server,
         running(server, ACCOUNTS, AUTHORITIES, trust=trust),
@@ -203,7 +203,7 @@ async def test_one_made_by_others_meanwhile_is_corrected() -> None:
             )  # fmt: skip
 
         faster.make = make
-        async with running(server, AUTHORITIES, trust=Trust(RootBundle("PEM"))):
+        async with running(server, AUTHORITIES, trust=ClusterAuthorities(RootBundle("PEM"))):
             await wait_all_tasks_blocked()
             listed = await client.list(client.kind("v1", "ConfigMap"))
             assert {
@@ -239,7 +239,10 @@ async def test_it_stands_back_from_another_publisher(
 
         server.api.storage.informers.dispatcher.subscribe(key, wake)
         root = RootBundle("ours")
-        async with running(server, AUTHORITIES, trust=Trust(root)), trio.open_nursery() as nursery:
+        async with (
+            running(server, AUTHORITIES, trust=ClusterAuthorities(root)),
+            trio.open_nursery() as nursery,
+        ):
             nursery.start_soon(correct)
             await trio.sleep(24 * 3600)
             assert len([one for one in writes.by_controllers() if one.namespace == "default"]) < 20
@@ -251,7 +254,7 @@ async def test_it_stands_back_from_another_publisher(
             assert (fields["object"], fields["key"]) == ("configmaps/kube-root-ca.crt", "default")
             # The others are as they should be, and what is new is written at once.
             nursery.cancel_scope.cancel()
-        async with running(server, AUTHORITIES, trust=Trust(RootBundle("new"))):
+        async with running(server, AUTHORITIES, trust=ClusterAuthorities(RootBundle("new"))):
             await wait_all_tasks_blocked()
             found = await client.get(kind, "kube-root-ca.crt", "default")
             assert found["data"]["ca.crt"] == "new"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kubetrio.auth.issuedtokens import read_signing_key, service_account_keys, token_issuer
 from kubetrio.auth.keys import KeyFileError
-from kubetrio.auth.owntokens import read_signing_key, service_account_keys, token_issuer
 from kubetrio.config import Config, ServiceAccounts
 from kubetrio.tls.pki import Pki
 

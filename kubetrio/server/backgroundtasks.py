@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 import trio
 
 from kubetrio.informers.reconciler import Reconciler
-from kubetrio.runtime.supervise import persevere
+from kubetrio.runtime.supervise import run_forever_with_backoff
 
 Run = Callable[[], Awaitable[object]]
 
 
-class Upkeep:
+class BackgroundTasks:
     """Runs tasks until cancelled.
 
     Args:
@@ -43,12 +43,12 @@ class Upkeep:
         """Keep all of it running until cancelled."""
         async with trio.open_nursery() as nursery:
             for name, run in self._always.items():
-                nursery.start_soon(persevere, run, name, name=name)
+                nursery.start_soon(run_forever_with_backoff, run, name, name=name)
             while True:
                 async with trio.open_nursery() as tasks:  # each runs until it is cancelled
                     self._scope = tasks.cancel_scope
                     for name, run in self._runs.items():
-                        tasks.start_soon(persevere, run, name, name=name)
+                        tasks.start_soon(run_forever_with_backoff, run, name, name=name)
                 self._scope = None
                 self._stopped.set()
                 await self._resumed.wait()

@@ -18,7 +18,7 @@ from kubetrio.config import Config
 from kubetrio.config.kinds import duration_text
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.machinery.remember import Fill
+from kubetrio.machinery.remember import CacheSize
 from kubetrio.observe import prometheus
 from kubetrio.observe.logs import Log
 from kubetrio.schema.registry import LiveRegistry
@@ -101,7 +101,7 @@ def _read(flag: str, load: Callable[[], object]) -> None:
         raise KeyFileError(f"--{flag}: {error}") from error
 
 
-class OwnTokens:
+class IssuedTokens:
     """The methods that know these tokens, in the order in which they are asked.
 
     Args:
@@ -145,9 +145,9 @@ class OwnTokens:
         """How often tokens were used."""
         return self._accounts.counts.families()
 
-    def fills(self) -> Iterable[Fill]:
+    def fills(self) -> Iterable[CacheSize]:
         """How full the caches are."""
         return (
-            Fill("auth/serviceaccounts", *self._accounts.remembered()),
-            Fill("auth/boundobjects", *self._objects.remembered()),
+            CacheSize("auth/serviceaccounts", *self._accounts.remembered()),
+            CacheSize("auth/boundobjects", *self._objects.remembered()),
         )
