@@ -22,7 +22,9 @@ from kubetrio.wire import weights
 
 Json = dict[str, Any]
 
-SIZE = 30_000
+SIZE = 10_000
+LONG = 30_000
+"""Of bodies whose answers name some of what is wrong, however many there are."""
 REST = 500_000
 """Of a request, whatever its body."""
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
@@ -87,19 +89,19 @@ def definition(plural: str, spec: Json) -> Json:
     }
 
 
-def many(item: str) -> str:
+def many(item: str, size: int = SIZE) -> str:
     """A list of equal items."""
-    return f"[{','.join([item] * (SIZE // (len(item) + 1)))}]"
+    return f"[{','.join([item] * (size // (len(item) + 1)))}]"
 
 
-def different(form: str, start: int = 1000) -> str:
+def different(form: str, start: int = 1000, size: int = SIZE) -> str:
     """A list of different items."""
-    return f"[{','.join(form % n for n in range(start, start + SIZE // (len(form) + 3)))}]"
+    return f"[{','.join(form % n for n in range(start, start + size // (len(form) + 3)))}]"
 
 
-def members(form: str) -> str:
+def members(form: str, size: int = SIZE) -> str:
     """An object of different members."""
-    return f"{{{different(form)[1:-1]}}}"
+    return f"{{{different(form, size=size)[1:-1]}}}"
 
 
 class Case(NamedTuple):
@@ -223,10 +225,12 @@ CASES: dict[str, Callable[[], Case]] = {
     "missing members": lambda: create_custom("requireds", many("{}")),
     "embedded resources": lambda: create_custom("embeddeds", many("{}")),
     "data": lambda: create(config_map(at(',"data":@', members('"%d":""')))),
-    "bad keys": lambda: create(config_map(at(',"data":@', members('"/%d":""')))),
+    "bad keys": lambda: create(config_map(at(',"data":@', members('"/%d":""', LONG)))),
     "unknown fields": lambda: create(config_map("," + members('"%d":{}')[1:-1])),
-    "bad finalizers": lambda: create(config_map("", at(',"finalizers":@', different('"%d"')))),
-    "bad labels": lambda: create(config_map("", at(',"labels":@', members('"/%d":""')))),
+    "bad finalizers": lambda: create(
+        config_map("", at(',"finalizers":@', different('"%d"', size=LONG)))
+    ),
+    "bad labels": lambda: create(config_map("", at(',"labels":@', members('"/%d":""', LONG)))),
     "bad owners": lambda: create(config_map("", at(',"ownerReferences":@', many("{}")))),
     "managed fields": lambda: create(
         config_map("", at(',"managedFields":[@]', FIELDS % members('"f:%d":{}')))
@@ -235,7 +239,7 @@ CASES: dict[str, Callable[[], Case]] = {
         config_map("", at(',"managedFields":@', many(FIELDS % '{"f:a":{}}')))
     ),
     "containers": lambda: create(pod(at('"containers":@', many("{}"))), PODS),
-    "gates": lambda: create(pod(f'{CONTAINER % ""},"schedulingGates":{many("{}")}'), PODS),
+    "gates": lambda: create(pod(f'{CONTAINER % ""},"schedulingGates":{many("{}", LONG)}'), PODS),
     "ports": lambda: create(SERVICE % many("{}"), "/api/v1/namespaces/default/services"),
     "versions of a definition": lambda: create(
         json.dumps(definition("NAME", {})).replace("[{", many("{}")[:-1] + ",{"), DEFINITIONS
@@ -243,7 +247,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "alternatives": lambda: define(at('{"type":"object","anyOf":@}', many("{}"))),
     "an enumeration": lambda: define(at('{"type":"string","enum":@}', different('"%d"'))),
     "rules": lambda: define(at('{"type":"object","x-kubernetes-validations":@}', many("{}"))),
-    "properties": lambda: define(at('{"type":"object","properties":@}', members('"%d":{}'))),
+    "properties": lambda: define(at('{"type":"object","properties":@}', members('"%d":{}', LONG))),
     "a default": lambda: define(at(f'{json.dumps(ATOMIC)[:-1]},"default":{{"a":@}}}}', many("{}"))),
     "YAML of objects": lambda: Case(MAPS, config_map(at(',"x":@', many("{}"))).encode(), YAML),
     "YAML of lines": lambda: Case(paths("anys"), LINES.encode(), YAML),

@@ -51,7 +51,7 @@ def test_an_attack_is_measured(name: str, tmp_path: Path, capsys: pytest.Capture
 def test_a_long_attack_is_written_down(tmp_path: Path):
     """With what attackers met and what the keeper saw, whether or not targets are met."""
     result = tmp_path / "result.json"
-    times = ["--seconds", "3", "--calm", "1", "--back", "1", "--scale", "0.02"]
+    times = ["--seconds", "1", "--calm", "0.3", "--back", "0.3", "--scale", "0.02"]
     assert attack([*times, "--json", str(result), "--work-dir", str(tmp_path)]) in (0, 1)
     written = json.loads(result.read_text())
     assert written["tally"]["connections"] > 0

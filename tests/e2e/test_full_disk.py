@@ -50,12 +50,20 @@ class Disk:
         self._filler.unlink()
 
 
-@pytest.fixture(params=["24m", "8m"])
+@pytest.fixture
 def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
     """A small tmpfs; skipped where mounting is not permitted."""
     path = tmp_path / "disk"
     path.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(path)]
+    mounting = [
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        f"size={getattr(request, 'param', '8m')}",
+        "tmpfs",
+        str(path),
+    ]
     made = subprocess.run(mounting, capture_output=True, text=True, check=False)
     if made.returncode:
         pytest.skip(f"cannot mount a tmpfs: {made.stderr.strip()}")
@@ -96,7 +104,12 @@ class Client:
         return {item["metadata"]["name"] for item in items} - {"kube-root-ca.crt"}
 
 
-@pytest.mark.parametrize("more", [(), ("--journal-size=1Mi",)], ids=["plain", "journal"])
+@pytest.mark.parametrize(
+    ("disk", "more"),
+    [("24m", ("--journal-size=1Mi",)), ("8m", ())],
+    ids=["larger, with a journal", "small"],
+    indirect=["disk"],
+)
 def test_a_full_disk_from_beginning_to_end(
     start_server: Start, disk: Disk, more: tuple[str, ...]
 ) -> None:
@@ -164,9 +177,11 @@ def test_a_full_disk_from_beginning_to_end(
     assert server.stop() == 0
 
 
-@pytest.mark.parametrize("more", [(), UPKEEP], ids=["log kept", "log emptied"])
-@pytest.mark.parametrize("size", [30_000, 500_000])
-@pytest.mark.parametrize("disk", ["8m"], indirect=True)
+@pytest.mark.parametrize(
+    ("size", "more"),
+    [(30_000, ()), (500_000, ()), (500_000, UPKEEP)],
+    ids=["small", "large", "large, log emptied"],
+)
 def test_all_of_a_small_full_disk_can_be_deleted(
     start_server: Start, disk: Disk, size: int, more: tuple[str, ...]
 ) -> None:
