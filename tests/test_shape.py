@@ -17,7 +17,6 @@ LARGE_MODULES = {
     "api/encoding/encoders.py": 510,
     "api/pipeline.py": 523,
     "cel/costs.py": 533,
-    "threads.py": 548,
 }
 LARGE_FUNCTIONS = {
     "api/bodies.py decode_body": 67,
@@ -30,9 +29,9 @@ LARGE_FUNCTIONS = {
     "plugins/policies/mutating.py _carry_out": 66,
     "schema/openapi_paths.py _custom_rows": 62,
     "server/assembly.py assemble": 81,
-    "server/composition.py open_core": 66,
-    "server/embedding.py open_server": 61,
-    "store/sqlite/opening.py _open": 64,
+    "server/composition.py open_core": 72,
+    "server/embedding.py open_server": 68,
+    "store/sqlite/opening.py _open": 61,
     "store/sqlite/recovery.py open_writer": 77,
 }
 # Modules that no test file is named for; of a/b.py it is tests/a/test_b.py, or test_<package>_b.py.

@@ -1,8 +1,7 @@
-"""A server in a thread of its own: the start, calls, failures, and the end."""
+"""A server for the time of a block, or of a program: the start, failures, signals and the end."""
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -10,11 +9,8 @@ import subprocess
 import sys
 import textwrap
 import threading  # noqa: TID251  (who embeds a server has threads)
-import weakref
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
@@ -22,17 +18,9 @@ import trio
 import kubetrio
 from kubetrio import threads
 from kubetrio.config import Config, Serving, Storage
-from kubetrio.machinery.status import ApiError
 from kubetrio.server.files import StartError
 from kubetrio.store.errors import StoreError
-from kubetrio.threads import NotRunning, ServerRun, ServerThread, in_thread
-
-EVENT = {
-    "apiVersion": "v1",
-    "kind": "Event",
-    "metadata": {"name": "e", "namespace": "default"},
-    "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
-}
+from kubetrio.threads import NotRunning, ServerThread, in_thread
 
 
 def make_config(data_dir: Path) -> Config:
@@ -41,18 +29,6 @@ def make_config(data_dir: Path) -> Config:
         serving=Serving(secure_port=0),
         storage=Storage(durability="normal"),
     )
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Config:
-    return make_config(tmp_path / "data")
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    """One server for the tests that do not end it."""
-    with in_thread(make_config(tmp_path_factory.mktemp("threads") / "data")) as server:
-        yield server
 
 
 def names(server: ServerThread, api_version: str, kind: str) -> list[str]:
@@ -85,40 +61,6 @@ def test_it_serves_and_ends_in_order(config: Config) -> None:
         assert again.url
 
 
-def test_what_a_call_returns_and_raises_arrives_as_it_is(shared: ServerThread) -> None:
-    """From the server's thread, under Trio."""
-
-    async def where(number: int) -> tuple[int, str]:
-        await trio.lowlevel.checkpoint()
-        return number, threading.current_thread().name
-
-    assert shared.call(where, 3) == (3, f"kubetrio {shared.config.name}")
-
-    async def fails() -> None:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        shared.call(fails)
-    client = shared.server.client()
-    with pytest.raises(ApiError) as refused:
-        shared.call(client.get, client.kind("v1", "Pod"), "none", "default")
-    assert refused.value.code == 404
-
-
-def test_results_of_calls_are_let_go(shared: ServerThread) -> None:
-    """A server that is called for weeks keeps none of them."""
-
-    class Result:
-        pass
-
-    async def make() -> Result:
-        return Result()
-
-    left = weakref.ref(shared.call(make))
-    gc.collect()
-    assert left() is None
-
-
 def test_a_server_that_cannot_start_says_so(config: Config, tmp_path: Path) -> None:
     """By one exception, as `open_server` would raise it."""
     (tmp_path / "file").write_text("")
@@ -137,27 +79,6 @@ def test_two_servers_run_beside_each_other_on_two_directories(
     with pytest.raises(StoreError), in_thread(shared.config):
         pytest.fail("it did not start")
     assert "default" in names(shared, "v1", "Namespace")
-
-
-def test_a_start_that_takes_too_long_is_given_up(
-    config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And the thread ends."""
-    held = threading.Event()
-    main = ServerRun._main
-
-    async def slow(run: ServerRun) -> None:
-        held.wait(10)
-        await main(run)
-
-    monkeypatch.setattr(ServerRun, "_main", slow)
-    threading.Timer(0.5, held.set).start()
-    with (
-        pytest.raises(StartError, match=r"not ready within 0\.05 seconds"),
-        in_thread(config, start_limit_s=0.05),
-    ):
-        pytest.fail("it did not start")
-    assert held.is_set()
 
 
 class Ours(Exception):
@@ -213,82 +134,6 @@ def test_two_failures_are_both_told(config: Config) -> None:
     assert [type(one) for one in caught.value.exceptions] == [Ours, OSError]
 
 
-def test_a_call_under_way_when_the_server_ends(config: Config) -> None:
-    """It is cancelled, and says so."""
-    caught: list[BaseException] = []
-    begun = threading.Event()
-
-    async def long() -> None:
-        begun.set()
-        await trio.sleep_forever()
-
-    def call(server: ServerThread) -> None:
-        try:
-            server.call(long)
-        except NotRunning as error:
-            caught.append(error)
-
-    with in_thread(config) as server:
-        thread = threading.Thread(target=call, args=(server,))
-        thread.start()
-        assert begun.wait(10)
-    thread.join(10)
-    assert len(caught) == 1
-
-
-def test_the_clock_of_a_server_moves(shared: ServerThread) -> None:
-    """What is written has the new time, and what has lived out its time is gone."""
-    base = shared.snapshot()
-    client = shared.server.client()
-    shared.call(client.create, EVENT)
-    shared.clock.move(seconds=3500)
-    assert names(shared, "v1", "Event") == ["e"]
-    shared.clock.move(seconds=200)
-    assert names(shared, "v1", "Event") == []
-    made = shared.call(client.create, EVENT)
-    real = shared.server.api.edge.env.utcnow().isoformat()
-    assert made["metadata"]["creationTimestamp"] > real
-    shared.reset(base)
-    made = shared.call(client.create, EVENT)
-    assert made["metadata"]["creationTimestamp"][:10] == real[:10]
-    shared.reset(base)
-    assert names(shared, "v1", "Event") == []
-
-
-def test_tokens_expire_when_the_clock_moves(shared: ServerThread) -> None:
-    """Those of service accounts, asked for with a lifetime."""
-    client = shared.server.client()
-    spec = {"expirationSeconds": 600}
-    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-
-    async def token() -> str:
-        made: dict[str, Any] = await client.create(
-            {**body, "metadata": {"name": "default", "namespace": "default"}},
-            subresource="token",
-            name="default",
-        )
-        return str(made["status"]["token"])
-
-    async def good(text: str) -> bool:
-        review = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenReview",
-            "metadata": {},
-            "spec": {"token": text},
-        }
-        made = await client.create(review)
-        return bool(made["status"].get("authenticated"))
-
-    base = shared.snapshot()
-    text = shared.call(token)
-    assert shared.call(good, text)
-    shared.clock.move(seconds=500)
-    assert shared.call(good, text)
-    shared.clock.move(seconds=200)
-    assert not shared.call(good, text)
-    shared.reset(base)
-
-
 PROGRAM = """
     import sys, signal, kubetrio
     from pathlib import Path
@@ -299,6 +144,8 @@ PROGRAM = """
         storage=Storage(durability="normal"),
     )
 """
+
+
 IN_THREAD = """
     import threading
     try:
@@ -311,6 +158,8 @@ IN_THREAD = """
     finally:
         print("left", flush=True)
 """
+
+
 RUN = """
     kubetrio.run(config, ready=lambda server: print("ready", flush=True))
     print("left", flush=True)
