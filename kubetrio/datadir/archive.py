@@ -13,7 +13,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -122,28 +122,43 @@ def backup(directory: Path, pki: Path, file: Path, env: Env, tell: Tell) -> Mani
                 **{name: sha256(data).hexdigest() for name, data in contents.items()},
             },
         )
-        made = work / "backup.tar"
-        with made.open("xb") as out:
-            made.chmod(0o600)
-            with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                said = json.dumps(asdict(manifest), indent=1).encode() + b"\n"
-                for name, data in ((MANIFEST, said), *contents.items()):
-                    tar.addfile(_member(name, len(data), env), io.BytesIO(data))
-                with kept.open("rb") as database:
-                    size = kept.stat().st_size
-                    tar.addfile(_member(FILE_NAME, size, env), database)
-            out.flush()
-            os.fsync(out.fileno())
-        try:
-            os.link(made, file)  # unlike a rename, not over what somebody put there meanwhile
-        except FileExistsError:
-            raise _there(file) from None
-        except OSError:  # a file system without links
-            if file.exists():
-                raise _there(file) from None
-            made.rename(file)
-        sync_directory(file.parent)
+        archive = work / "backup.tar"
+        _write_archive(archive, manifest, contents, kept, env)
+        _publish(archive, file)
     return manifest
+
+
+def _write_archive(
+    archive: Path, manifest: Manifest, contents: Mapping[str, bytes], database: Path, env: Env
+) -> None:
+    """Write the tar file, mode 0600, and sync it."""
+    with archive.open("xb") as out:
+        archive.chmod(0o600)
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            manifest_json = json.dumps(asdict(manifest), indent=1).encode() + b"\n"
+            for name, data in ((MANIFEST, manifest_json), *contents.items()):
+                tar.addfile(_member(name, len(data), env), io.BytesIO(data))
+            with database.open("rb") as source:
+                tar.addfile(_member(FILE_NAME, database.stat().st_size, env), source)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _publish(archive: Path, file: Path) -> None:
+    """Give a finished archive its name.
+
+    Raises:
+        ArchiveError: the file exists.
+    """
+    try:
+        os.link(archive, file)  # unlike a rename, a link never replaces a file made meanwhile
+    except FileExistsError:
+        raise _there(file) from None
+    except OSError:  # a file system without links
+        if file.exists():
+            raise _there(file) from None
+        archive.rename(file)
+    sync_directory(file.parent)
 
 
 def _there(file: Path) -> ArchiveError:
@@ -278,17 +293,8 @@ def restore(
         raise ArchiveError(f"{file} is not there: name a file that kubetrio backup made")
     lock = DirectoryLock(directory) if directory.is_dir() else None
     try:
-        there = [path for path in directory.iterdir() if path.name != LOCK_FILE] if lock else []
-        if there and not force:
-            raise ArchiveError(
-                f"{directory} is not empty: name another --data-dir, or move it aside with --force"
-            )
+        occupied = bool(lock) and _occupied(directory, force=force)
         mounted = directory.is_mount()
-        if mounted and [path for path in there if path.name != "lost+found"]:
-            raise ArchiveError(
-                f"{directory} is where a file system is mounted and cannot be moved: move what is "
-                "in it yourself"
-            )
         directory.parent.mkdir(parents=True, exist_ok=True)
         with opened(file, directory if mounted else directory.parent, tell) as (work, manifest):
             faults = check(work / FILE_NAME)
@@ -297,23 +303,49 @@ def restore(
             revision = go_on_above(work / FILE_NAME, ahead)
             sync_directory(work / PKI)
             sync_directory(work)
-            aside = None
             if mounted:
+                aside = None
                 for name in (PKI, FILE_NAME):  # the database last: without it there is no store
                     (work / name).rename(directory / name)
                 sync_directory(directory)
             else:
-                if lock:
-                    aside = _moved(directory, env) if there else None
-                    if not there:
-                        shutil.rmtree(directory)
-                work.chmod(0o700)
-                work.rename(directory)
-                sync_directory(directory.parent)
+                aside = _replace(directory, work, env, occupied=occupied)
         return Restored(manifest, revision, aside)
     finally:
         if lock:
             lock.release()
+
+
+def _occupied(directory: Path, *, force: bool) -> bool:
+    """Return whether a directory has files beside the lock, after checking that they may be moved.
+
+    Raises:
+        ArchiveError: they may not.
+    """
+    there = [path for path in directory.iterdir() if path.name != LOCK_FILE]
+    if there and not force:
+        raise ArchiveError(
+            f"{directory} is not empty: name another --data-dir, or move it aside with --force"
+        )
+    if directory.is_mount() and [path for path in there if path.name != "lost+found"]:
+        raise ArchiveError(
+            f"{directory} is where a file system is mounted and cannot be moved: move what is "
+            "in it yourself"
+        )
+    return bool(there)
+
+
+def _replace(directory: Path, work: Path, env: Env, *, occupied: bool) -> Path | None:
+    """Put a finished directory in its place; return where the one of before was moved."""
+    aside = None
+    if occupied:
+        aside = _moved(directory, env)
+    elif directory.is_dir():
+        shutil.rmtree(directory)
+    work.chmod(0o700)
+    work.rename(directory)
+    sync_directory(directory.parent)
+    return aside
 
 
 def _moved(directory: Path, env: Env) -> Path:

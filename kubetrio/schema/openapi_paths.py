@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
@@ -392,36 +392,37 @@ def _tag(path: str) -> str:
             raise ValueError(f"no path: {path!r}")
 
 
+def _custom_row(resource: Kind, source: Json, verb: str, name: str) -> Json:
+    """Return the row of one operation of a resource, from the row of a built-in one."""
+    group = _camel(resource.group.removesuffix(".k8s.io"), capital=True)
+    version = _camel(resource.version, capital=True)
+    params = [item for item in source["params"] if resource.namespaced or item != "namespace"]
+    if verb == "read":
+        # Only custom resources document this parameter of a GET.
+        params.append("resourceVersion")
+    row = {
+        **source,
+        "id": f"{verb}{group}{version}{name}",
+        "gvk": "/".join(resource.group_version_kind),
+        "lists": resource.list_kind,
+        "params": sorted(params),
+        "produces": JSON_YAML,
+        "consumes": JSON_YAML,
+    }
+    if verb == "patch":
+        row["accepts"] = [item for item in source["accepts"] if item != STRATEGIC]
+        row["codes"] = [code for code in source["codes"] if code != "201"]
+    elif "accepts" in source:
+        row["accepts"] = JSON_YAML
+    return row
+
+
 def _custom_rows(root: str, resource: Kind) -> dict[str, dict[str, Json]]:
     """Rows of a resource that has none, in the shape of ``schemas/operations``."""
     place = "namespaces/{namespace}/" if resource.namespaced else ""
     base = f"{root}{place}{resource.resource}"
-    group = _camel(resource.group.removesuffix(".k8s.io"), capital=True)
-    version = _camel(resource.version, capital=True)
     scope = "Namespaced" if resource.namespaced else ""
-    gvk = "/".join(resource.group_version_kind)
-
-    def row(source: Json, verb: str, name: str) -> Json:
-        params = [item for item in source["params"] if place or item != "namespace"]
-        if verb == "read":
-            # Only custom resources document this parameter of a GET.
-            params.append("resourceVersion")
-        made = {
-            **source,
-            "id": f"{verb}{group}{version}{name}",
-            "gvk": gvk,
-            "lists": resource.list_kind,
-            "params": sorted(params),
-            "produces": JSON_YAML,
-            "consumes": JSON_YAML,
-        }
-        if verb == "patch":
-            made["accepts"] = [item for item in source["accepts"] if item != STRATEGIC]
-            made["codes"] = [code for code in source["codes"] if code != "201"]
-        elif "accepts" in source:
-            made["accepts"] = JSON_YAML
-        return made
-
+    row = partial(_custom_row, resource)
     table = builtin.load("operations/core.v1")
     many, one = table[TEMPLATE], table[f"{TEMPLATE}/{{name}}"]
     kind = f"{scope}{resource.kind}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from socket import gethostname
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
@@ -14,12 +14,14 @@ from kubetrio.aggregation.servicelookup import ResolveService
 from kubetrio.allocation.allocation import ServiceAllocator, by_resource
 from kubetrio.api.api import (
     Api,
+    Edge,
     Security,
     Writes,
 )
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.flowcontrol import PriorityAndFairness
 from kubetrio.api.httplog import RequestLog
+from kubetrio.api.pages.health import Health
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.api.stages import stages_of
 from kubetrio.audit.auditor import Auditor
@@ -94,6 +96,42 @@ class Assembly:
     reloader: Reloader
 
 
+class _Options(NamedTuple):
+    """Parts of the edge that a configuration asks for, None where it does not.
+
+    Args:
+        request_log: a line per request.
+        fairness: API Priority and Fairness.
+        audited: counts of audit events.
+        auditor: writes them.
+        cache: encoded objects.
+        memory: looks at the memory of the process.
+        faults: fails requests on demand.
+    """
+
+    request_log: RequestLog | None
+    fairness: PriorityAndFairness | None
+    audited: Counting
+    auditor: Auditor | None
+    cache: ByteCache
+    memory: MemoryLimit | None
+    faults: Injector | None
+
+
+def _options(base: Base) -> _Options:
+    """Make them.
+
+    Raises:
+        StartError: the audit log cannot be written, or the memory of the process not be measured.
+    """
+    request_log = RequestLog() if RequestLog.wanted() else None
+    fairness = _fairness(base, request_log)
+    audited, cache, faults = Counting(), ByteCache(base.config.memory.encoded_bytes), _faults(base)
+    memory = _memory_limit(base, cache)
+    auditor = _auditor(base, audited)
+    return _Options(request_log, fairness, audited, auditor, cache, memory, faults)
+
+
 def assemble(
     config: Config,
     files: Files,
@@ -126,54 +164,69 @@ def assemble(
     rbac = Rbac(base.storage.informers)
     authorizers = _authorizers(base, rbac)
     writes = _writes(base, rbac, authorizers.chain)
-    known = methods(
-        config,
-        files.authentication,
-        env,
-        base.outgoing,
-        base.reloader,
-        base.metrics,
-        lambda: identity(gethostname()),
-    )
+    known = _methods(base)
     tokens = _tokens(base, writes.operations)
-    request_log = RequestLog() if RequestLog.wanted() else None
-    fairness = _fairness(base, request_log)
-    audited, cache, faults = Counting(), ByteCache(config.memory.encoded_bytes), _faults(base)
-    memory = _memory_limit(base, cache)
-    edge = make_edge(
-        base,
-        writes.operations,
-        health_checks(state, store, config.storage, encryption),
-        fairness=fairness,
-        request_log=request_log,
-        auditor=_auditor(base, audited),
-        memory=memory,
-        cache=cache,
-        faults=faults,
+    options = _options(base)
+    checks = health_checks(state, store, config.storage, encryption)
+    api = Api(
+        storage=base.storage,
+        security=_security(base, rbac, authorizers.chain, tokens, known, issuer),
+        writes=writes,
+        edge=_edge(base, writes.operations, checks, options),
     )
-    security = _security(base, rbac, authorizers.chain, tokens, known, issuer)
-    api = Api(storage=base.storage, security=security, writes=writes, edge=edge)
-    pipeline = Pipeline(api, stages_of(api), faults)
+    pipeline = Pipeline(api, stages_of(api), options.faults)
     gather(
         config,
         pipeline,
-        fairness=fairness,
+        fairness=options.fairness,
         tokens=tokens,
         caches=known.caches,
-        audited=audited,
+        audited=options.audited,
         outgoing=base.outgoing,
         reloader=base.reloader,
         encryption=encryption,
     )
+    return _assembly(base, pipeline, authorizers, options)
+
+
+def _assembly(
+    base: Base, pipeline: Pipeline, authorizers: Authorizers, options: _Options
+) -> Assembly:
     return Assembly(
         api=pipeline,
-        env=env,
+        env=base.env,
         authorizers=authorizers,
-        fairness=fairness,
+        fairness=options.fairness,
         resolve_service=base.resolve_service,
-        memory=memory,
+        memory=options.memory,
         outgoing=base.outgoing,
         reloader=base.reloader,
+    )
+
+
+def _edge(base: Base, operations: Operations, checks: Health, options: _Options) -> Edge:
+    return make_edge(
+        base,
+        operations,
+        checks,
+        fairness=options.fairness,
+        request_log=options.request_log,
+        auditor=options.auditor,
+        memory=options.memory,
+        cache=options.cache,
+        faults=options.faults,
+    )
+
+
+def _methods(base: Base) -> Methods:
+    return methods(
+        base.config,
+        base.files.authentication,
+        base.env,
+        base.outgoing,
+        base.reloader,
+        base.metrics,
+        lambda: identity(gethostname()),
     )
 
 

@@ -218,27 +218,13 @@ async def open_core(
         built = assemble(
             config, files, env, store, state, port, parts, encryption=encryption, issuer=issuer
         )
-        storage, auditor = built.api.storage, built.api.edge.auditor
+        auditor = built.api.edge.auditor
         async with _closing(built.outgoing), trio.open_nursery() as nursery:
-            nursery.start_soon(
-                run_forever_with_backoff, storage.hub.run, "watch hub", name="watch hub"
-            )
-            again = storage.informers.dispatcher.redelivery.run
-            nursery.start_soon(run_forever_with_backoff, again, "redelivery", name="redelivery")
-            if auditor is not None:
-                nursery.start_soon(auditor.run, name="audit")
-            if built.memory is not None:
-                nursery.start_soon(
-                    run_forever_with_backoff, built.memory.run, "memory", name="memory"
-                )
+            _start(built, nursery)
             keeper = await bootstrap(config, built, state, port, trusted)
             definitions = _definitions(built)
             await definitions.load()
-            if built.fairness is not None:
-                counting = partial(built.fairness.counts.run, storage.informers.dispatcher)
-                nursery.start_soon(
-                    run_forever_with_backoff, counting, "object counts", name="object counts"
-                )
+            _count_objects(built, nursery)
             try:
                 yield Core(
                     config=config,
@@ -254,6 +240,25 @@ async def open_core(
                 if auditor is not None:
                     await auditor.close(config.serving.shutdown_grace_s)
             nursery.cancel_scope.cancel()
+
+
+def _start(built: Assembly, nursery: trio.Nursery) -> None:
+    """Start the tasks that bootstrapping needs: the watch hub, redelivery, audit and memory."""
+    storage, auditor = built.api.storage, built.api.edge.auditor
+    nursery.start_soon(run_forever_with_backoff, storage.hub.run, "watch hub", name="watch hub")
+    redeliver = storage.informers.dispatcher.redelivery.run
+    nursery.start_soon(run_forever_with_backoff, redeliver, "redelivery", name="redelivery")
+    if auditor is not None:
+        nursery.start_soon(auditor.run, name="audit")
+    if built.memory is not None:
+        nursery.start_soon(run_forever_with_backoff, built.memory.run, "memory", name="memory")
+
+
+def _count_objects(built: Assembly, nursery: trio.Nursery) -> None:
+    """Start counting stored objects, by which flow control estimates the work of a list."""
+    if built.fairness is not None:
+        count = partial(built.fairness.counts.run, built.api.storage.informers.dispatcher)
+        nursery.start_soon(run_forever_with_backoff, count, "object counts", name="object counts")
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -255,6 +255,14 @@ def _lease(config: Config, api: Pipeline, port: int) -> IdentityLease:
     )
 
 
+def _upkeep(config: Config, env: Env) -> dict[str, Callable[[], Awaitable[object]]]:
+    """Tasks of the process, by name: certificates are renewed, and memory goes to the system."""
+    return {
+        "certificates": partial(tlsfiles.renew, config, env),
+        "heap": partial(trim_heap, env.run_blocking),
+    }
+
+
 @ungrouped
 @asynccontextmanager
 async def open_server(
@@ -292,19 +300,11 @@ async def open_server(
             api = core.api
             listeners = Listeners(config, api, sockets, tls, env)
             tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, made)
-            renew = partial(tlsfiles.renew, config, env)
             async with trio.open_nursery() as nursery:
                 lease = _lease(config, api, port)
                 resets = await core.keep(nursery, spared=[lease.key])
-                nursery.start_soon(
-                    run_forever_with_backoff, renew, "certificates", name="certificates"
-                )
-                nursery.start_soon(
-                    run_forever_with_backoff,
-                    partial(trim_heap, env.run_blocking),
-                    "heap",
-                    name="heap",
-                )
+                for name, task in _upkeep(config, env).items():
+                    nursery.start_soon(run_forever_with_backoff, task, name, name=name)
                 await lease.start()
                 nursery.start_soon(
                     run_forever_with_backoff, lease.run, "identity lease", name="identity lease"

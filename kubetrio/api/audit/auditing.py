@@ -29,15 +29,8 @@ from kubetrio.api.response import (
     TunnelResponse,
     text_response,
 )
-from kubetrio.audit.events import (
-    ALLOWED,
-    DECISION,
-    REASON,
-    TRUNCATED,
-    AuditEvent,
-    ref_json,
-    time_json,
-)
+from kubetrio.audit import events
+from kubetrio.audit.events import AuditEvent, ref_json, time_json
 from kubetrio.audit.policy import Chosen, Level
 from kubetrio.gotext.durations import duration_text
 from kubetrio.machinery.identity import Decision, UserInfo
@@ -445,17 +438,19 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
         and record.size <= MOST_LIST_BYTES
         and (resource is None or not resource.deprecated)
     ):
-        return ALLOWED
+        return events.ALLOWED
     found: dict[str, str] = dict(request.annotations) if request.annotations else {}
     if request.body_annotations and record.chosen.level >= Level.REQUEST:
         found.update(request.body_annotations)
     if verdict is not None:
         if verdict.decision is Decision.ALLOW:
-            found.update(ALLOWED if not verdict.reason else {**ALLOWED, REASON: verdict.reason})
+            found.update(events.ALLOWED)
+            if verdict.reason:
+                found[events.REASON] = verdict.reason
         elif verdict.error:
-            found[REASON] = "internal error"
+            found[events.REASON] = "internal error"
         else:
-            found[DECISION], found[REASON] = "forbid", verdict.reason
+            found[events.DECISION], found[events.REASON] = "forbid", verdict.reason
     if resource is not None and resource.deprecated and code != 429:
         found[DEPRECATED] = "true"
         removed = _removed(resource.deprecated) if resource.builtin else None
@@ -466,7 +461,7 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
             found[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
         found[f"{LATENCY}total"] = duration_text(spent)
     if record.size > MOST_LIST_BYTES:
-        found[TRUNCATED] = "true"
+        found[events.TRUNCATED] = "true"
     return found
 
 
