@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
-from kubetrio.config import Admission
+from kubetrio.config import Admission, authorization
+from kubetrio.config.authorization import Authorization
+from kubetrio.config.flag import ConfigError
 from kubetrio.controllers import table as controllers
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.plugins import table as plugins
@@ -115,6 +117,22 @@ async def test_an_authorizer(adding: Adding) -> None:
     parts: Parts = eval(row, {"Parts": Parts, **vars(adding.module())})
     reader = UserInfo("r", groups=("readers", "system:authenticated"))
     async with open_api(parts=parts) as server, server.connect(certificate=reader) as client:
+        assert (await client.request("GET", CONFIGMAPS)).status == 200
+        assert (await client.request("POST", CONFIGMAPS, json=config_map("a"))).status == 403
+
+
+async def test_a_mode_of_authorization(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Flags take its name, and it decides in its place."""
+    rows = eval(f"{{{adding.follow('A mode of authorization')}}}", {"Mode": authorization.Mode})
+    [(name, row)] = rows.items()
+    with pytest.raises(ConfigError, match="is not a valid mode"):
+        Authorization(modes=("RBAC", name))
+    monkeypatch.setitem(authorization.MODES, name, row)  # type: ignore[arg-type]  # a dict
+    chosen = replace(in_memory(tmp_path), authorization=Authorization(modes=("RBAC", name)))
+    auditor = UserInfo("a", groups=("auditors", "system:authenticated"))
+    async with open_api(config=chosen) as server, server.connect(certificate=auditor) as client:
         assert (await client.request("GET", CONFIGMAPS)).status == 200
         assert (await client.request("POST", CONFIGMAPS, json=config_map("a"))).status == 403
 

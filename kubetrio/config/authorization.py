@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, section
 from kubetrio.config.kinds import AUDIENCES, DURATION, FILE, Kind
 
-MODES = ("Node", "RBAC", "Webhook", "ABAC", "AlwaysAllow", "AlwaysDeny")
+
+class Mode(NamedTuple):
+    """A value of ``--authorization-mode``.
+
+    Args:
+        make: path of the function that makes its authorizer (`kubetrio.auth.modes`); empty where
+            each entry of the chain has one of its own.
+        file: field of `Authorization` with the file that it needs, empty for none.
+        content: what that file holds, a word.
+        added_later: whether a changed configuration file may name it that did not at the start.
+    """
+
+    make: str
+    file: str = ""
+    content: str = ""
+    added_later: bool = False
+
+
+MODES: Mapping[str, Mode] = {
+    "Node": Mode("kubetrio.auth.modes.node"),
+    "RBAC": Mode("kubetrio.auth.modes.rbac"),
+    "Webhook": Mode("", "webhook_config_file", "config", added_later=True),
+    "ABAC": Mode("kubetrio.auth.modes.abac", "policy_file", "policy"),
+    "AlwaysAllow": Mode("kubetrio.auth.modes.allow", added_later=True),
+    "AlwaysDeny": Mode("kubetrio.auth.modes.deny", added_later=True),
+}
+"""The table of modes, in the order in which documents list them."""
 DEFAULT_MODES = ("Node", "RBAC")
 MODE_LIST = AUDIENCES._replace(placeholder="MODE,...")
 
@@ -46,14 +72,14 @@ def _problems(chosen: Authorization) -> Iterator[str]:
     for mode in modes:
         if mode not in MODES:
             yield f'authorization-mode "{mode}" is not a valid mode'
-        if mode == "ABAC" and chosen.policy_file is None:
-            yield "authorization-mode ABAC's authorization policy file not passed"
-        if mode == "Webhook" and chosen.webhook_config_file is None:
-            yield "authorization-mode Webhook's authorization config file not passed"
-    if chosen.policy_file is not None and "ABAC" not in modes:
-        yield "cannot specify --authorization-policy-file without mode ABAC"
-    if chosen.webhook_config_file is not None and "Webhook" not in modes:
-        yield "cannot specify --authorization-webhook-config-file without mode Webhook"
+            continue
+        row = MODES[mode]
+        if row.file and getattr(chosen, row.file) is None:
+            yield f"authorization-mode {mode}'s authorization {row.content} file not passed"
+    for mode, row in sorted(MODES.items()):
+        if row.file and getattr(chosen, row.file) is not None and mode not in modes:
+            name = row.file.replace("_", "-")
+            yield f"cannot specify --authorization-{name} without mode {mode}"
     if len(set(modes)) < len(modes):
         shown = " ".join(f'"{mode}"' for mode in modes)
         yield f"authorization-mode [{shown}] has mode specified more than once"
@@ -80,8 +106,7 @@ class Authorization(Section):
 
     modes: tuple[str, ...] = flag(
         "authorization-mode", MODE_LIST, (),
-        "who decides what users may do, in this order: Node, RBAC, Webhook, ABAC, AlwaysAllow, "
-        "AlwaysDeny",
+        f"who decides what users may do, in this order: {', '.join(MODES)}",
         unset="Node,RBAC",
     )  # fmt: skip
     config_file: Path | None = flag(

@@ -12,21 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubetrio.auth.abac import Policies, PolicyError, read_policies
-from kubetrio.auth.always import AlwaysAllow, AlwaysDeny
 from kubetrio.auth.authorize import Authorizer
-from kubetrio.auth.node.authorizer import NodeAuthorizer, rules_of
-from kubetrio.auth.node.graphinformer import NodeGraphInformer
+from kubetrio.auth.modes import ModeContext, make
 from kubetrio.auth.rbac.authorizer import Rbac
 from kubetrio.auth.settings.counts import Counts
 from kubetrio.auth.settings.live import LiveChain, load_webhooks, reloading
 from kubetrio.auth.settings.settings import ABAC, WEBHOOK, Setting, of_modes
-from kubetrio.config.authorization import DEFAULT_MODES, Authorization
+from kubetrio.config.authorization import DEFAULT_MODES, MODES, Authorization
 from kubetrio.env import Env
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.observe.logs import Log
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.reloading import Reloader
-from kubetrio.schema import builtin
 from kubetrio.schema.registry import LiveRegistry
 
 if TYPE_CHECKING:
@@ -104,17 +101,16 @@ class Authorizers:
         env: Env,
     ) -> None:
         modes = {setting.mode for setting in files.settings}
-        made: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny()}
-        self._followed: NodeGraphInformer | None = None
-        if "Node" in modes:
-            self._followed = NodeGraphInformer(informers.dispatcher, registry.current)
-            rules = rules_of(builtin.parsed("bootstrap")["ClusterRole system:node"])
-            made["Node"] = NodeAuthorizer(self._followed.graph, rules)
-        if "RBAC" in modes:
-            made["RBAC"] = rbac
-        if files.policies is not None:
-            made[ABAC] = files.policies
-        self.chain = LiveChain(first, made, outgoing, env, Counts(env.new_uid()))
+        context = ModeContext(
+            informers=informers, registry=registry, rbac=rbac, policies=files.policies
+        )
+        self._made = {
+            mode: make(mode, context)
+            for mode, row in MODES.items()
+            if row.make and (mode in modes or row.added_later)
+        }
+        authorizers = {mode: made.authorizer for mode, made in self._made.items()}
+        self.chain = LiveChain(first, authorizers, outgoing, env, Counts(env.new_uid()))
         if WEBHOOK in modes:
             self.chain.counts.expect()
         self.chain.require(modes - {WEBHOOK})
@@ -130,8 +126,9 @@ class Authorizers:
         Raises:
             StoreError: it cannot be read.
         """
-        if self._followed is not None:
-            await self._followed.start()
+        for made in self._made.values():
+            if made.start is not None:
+                await made.start()
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-MODES = ("ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook")
 WEBHOOK, ABAC = "Webhook", "ABAC"
 WEBHOOK_TIMEOUT_S = 30.0
 

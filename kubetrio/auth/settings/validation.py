@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kubetrio.auth.settings.decoding import ConfigurationError, decoded
-from kubetrio.auth.settings.settings import MODES, WEBHOOK, Setting, WebhookSetting
+from kubetrio.auth.settings.settings import WEBHOOK, Setting, WebhookSetting
+from kubetrio.config.authorization import MODES
 from kubetrio.gotext.durations import duration_text
 from kubetrio.gotext.text import aggregate
 from kubetrio.machinery.fielderrors import (
@@ -78,7 +79,7 @@ def _authorizer(
         causes.append(required(f"{path}.type"))
         return
     if mode not in MODES:
-        causes.append(not_supported(f"{path}.type", mode, MODES))
+        causes.append(not_supported(f"{path}.type", mode, sorted(MODES)))
         return
     if mode in seen and mode != WEBHOOK:
         causes.append(duplicate(f"{path}.type", mode))
