@@ -8,11 +8,23 @@ from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
+from accounttokens import (
+    World,
+)
+from issuers import ENV, Start
 
+from kubetrio.auth.background import Background
+from kubetrio.auth.claimmapping import Compiled
+from kubetrio.auth.jwtconfig import ClaimSource, Issuer, JwtAuthenticator
+from kubetrio.auth.oidc import OidcTokens
+from kubetrio.auth.oidckeys import WELL_KNOWN, Fetcher
+from kubetrio.auth.signed import ALGORITHMS
 from kubetrio.env import Env
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.tls import pki
@@ -147,3 +159,41 @@ class Signer:
 def make_signer() -> type[Signer]:
     """Makes keys that sign tokens."""
     return Signer
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture
+def signer(make_signer: Any) -> Any:
+    """The issuer's key."""
+    return make_signer()
+
+
+@pytest.fixture
+async def start(peer: Any, outgoing: Outgoing, signer: Any) -> AsyncIterator[Start]:
+    """Makes the tokens of the peer known; it has been discovered unless it cannot be."""
+    peer.say(WELL_KNOWN, {"issuer": peer.url, "jwks_uri": f"{peer.url}/keys"})
+    peer.say("/keys", {"keys": [signer.public()]})
+    background = Background()
+
+    async def made(*, ready: bool = True, env: Env = ENV, **given: Any) -> OidcTokens:
+        algorithms = given.pop("algorithms", ALGORITHMS)
+        issuer = {"url": peer.url, "audiences": ("client",), **given.pop("issuer", {})}
+        given.setdefault("username", ClaimSource(claim="sub", prefix="p:"))
+        config = JwtAuthenticator(issuer=Issuer(**issuer), **given)
+        fetcher = Fetcher(outgoing, peer.url, peer.ca)
+        tokens = OidcTokens(config, Compiled(), algorithms, fetcher, env, background)
+        nursery.start_soon(tokens.provider.discover)
+        with trio.fail_after(5):
+            while ready and not tokens.provider.jwks_url:
+                await tokens.provider.changed.wait()
+        return tokens
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(background.run)
+        await trio.testing.wait_all_tasks_blocked()
+        yield made
+        nursery.cancel_scope.cancel()

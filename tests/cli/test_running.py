@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
 from pathlib import Path
 
 import pytest
-import trio
 
 from kubetrio.cli.running import (
     FILE_NAME,
     Found,
     Record,
     State,
-    failing_checks,
     look,
     recorded,
     told,
-    until,
 )
 from kubetrio.cli.status import as_text
-from kubetrio.cli.stop import Told, tell
-from kubetrio.config import Config, Serving
-from kubetrio.server import open_server
 from kubetrio.store.lock import DirectoryLock, holder
-from kubetrio.tls import pki
 
 
 def record(pid: int, url: str = "https://127.0.0.1:1") -> Record:
@@ -81,66 +73,3 @@ def test_a_directory_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """Who asks has mistyped it."""
     with pytest.raises(FileNotFoundError):
         holder(tmp_path / "none")
-
-
-async def test_waiting_ends_with_the_state_or_the_time(autojump_clock: trio.abc.Clock) -> None:
-    """And says what was found last."""
-    states = iter([State.STOPPED, State.UNKNOWN, State.READY, State.STOPPED])
-    began = trio.current_time()
-    assert (await until(lambda: Found(state=next(states)), State.READY, 5)).state is State.READY
-    assert trio.current_time() - began < 1
-    began = trio.current_time()
-    waiting = Found(state=State.UNKNOWN, pid=7)
-    assert await until(lambda: waiting, State.READY, 5) is waiting
-    assert 5 <= trio.current_time() - began < 5.2
-
-
-async def test_no_time_is_one_look() -> None:
-    """Without a wait."""
-    looks = []
-    await until(lambda: looks.append(1) or Found(state=State.STOPPED), State.READY, 0)
-    assert looks == [1]
-
-
-async def test_a_running_server_is_asked_for_its_checks(tmp_path: Path) -> None:
-    """It is ready, then one of them fails; another server at its address is not believed."""
-    config = Config(data_dir=tmp_path / "data", serving=Serving(secure_port=0))
-    async with open_server(config) as server:
-        shown = server.shown()
-        asked = Record(
-            pid=1,
-            url=server.url,
-            since="",
-            authority=shown.authority.decode(),
-            certificate=str(server.pki.admin.cert),
-            key=str(server.pki.admin.key),
-        )
-        assert await server.api.edge.env.run_blocking(failing_checks, asked) == ()
-        server.state.stopping = True
-        assert await server.api.edge.env.run_blocking(failing_checks, asked) == ("shutdown",)
-        server.state.stopping = False
-        other = pki.ensure(
-            tmp_path / "other", now=server.api.edge.env.utcnow(), hosts=["127.0.0.1"]
-        )
-        foreign = Record(
-            pid=1,
-            url=server.url,
-            since="",
-            authority=other.ca.cert.read_text(),
-            certificate=str(other.admin.cert),
-            key=str(other.admin.key),
-        )
-        with pytest.raises(ssl.SSLError):
-            await server.api.edge.env.run_blocking(failing_checks, foreign)
-
-
-def test_nobody_else_is_told_to_end() -> None:
-    """A pid that is not known, is of no process, or does not have the directory any more."""
-    import os
-
-    assert tell(0, lambda: 0) is Told.HIDDEN
-    assert tell(os.getpid(), lambda: None) is Told.GONE
-    assert tell(os.getpid(), lambda: 1) is Told.GONE
-    nobody = 2**22 + 1  # above what the kernel gives
-    assert tell(nobody, lambda: nobody) is Told.HIDDEN
-    assert tell(nobody, lambda: None) is Told.GONE

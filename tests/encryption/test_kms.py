@@ -2,74 +2,29 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
+from kmsworld import Answers, _config, envelope
 from trio.testing import MockClock
 
 from kubetrio.encryption import kmsmessages
 from kubetrio.encryption.aes import Gcm
 from kubetrio.encryption.control import Encryption
 from kubetrio.encryption.kms import MAX_SOURCE_BYTES, Envelope, check
-from kubetrio.encryption.kmsplugin import Encrypted, GrpcService, Status, socket_of
-from kubetrio.encryption.metrics import EncryptionMetrics
-from kubetrio.encryption.providers import EncryptionConfigError, build, read
-from kubetrio.encryption.transformers import KeyWanted, Plain, TransformError, unreported
+from kubetrio.encryption.kmsplugin import Encrypted
+from kubetrio.encryption.providers import read
+from kubetrio.encryption.transformers import KeyWanted, Plain, TransformError
 from kubetrio.env import Env, seeded
 from kubetrio.testing.kms import ANNOTATION, Plugin, mixed, serving
 
 PATH = b"/registry/secrets/default/one"
+
+
 STORED = json.loads(Path(__file__).with_name("stored_by_kube_apiserver.json").read_text())
-
-
-@dataclass
-class Answers:
-    """A plugin without a socket: answers by a `Plugin`'s rules.
-
-    Args:
-        plugin: what it does.
-        before: waited for in each call.
-    """
-
-    plugin: Plugin
-    before: Callable[[], Awaitable[None]] | None = None
-    calls: list[str] = field(default_factory=list)
-
-    async def _called(self, method: str) -> None:
-        self.calls.append(method)
-        await trio.lowlevel.checkpoint()
-        if self.before is not None:
-            await self.before()
-        if self.plugin.failing:
-            raise TransformError(self.plugin.failing, "Unavailable")
-
-    async def status(self) -> Status:
-        await self._called("Status")
-        return Status(self.plugin.version, self.plugin.healthz, self.plugin.key_id)
-
-    async def encrypt(self, uid: str, plaintext: bytes) -> Encrypted:
-        await self._called("Encrypt")
-        key_id = self.plugin.encrypts_with or self.plugin.key_id
-        made = self.plugin.ciphertext
-        made = mixed(plaintext, key_id) if made is None else made
-        return Encrypted(made, key_id, self.plugin.annotations)
-
-    async def decrypt(self, uid: str, encrypted: Encrypted) -> bytes:
-        await self._called("Decrypt")
-        return mixed(encrypted.ciphertext, encrypted.key_id)
-
-    def close(self) -> None:
-        pass
-
-
-def envelope(answers: Answers, env: Env | None = None) -> Envelope:
-    env = env or seeded(1)
-    return Envelope("plug", answers, env, EncryptionMetrics(env, "server"))
 
 
 def write(made: Envelope, data: bytes, path: bytes = PATH) -> bytes:
@@ -274,100 +229,6 @@ def test_bounds_of_what_is_stored() -> None:
         check(Encrypted(b"x", "1"), 2)
     with pytest.raises(TransformError, match=r"^encrypted data is empty$"):
         check(Encrypted(b"x", "1"), 1, b"")
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "target"),
-    [("unix:///run/kms.sock", "unix:/run/kms.sock"), ("unix:///@kms", "unix-abstract:kms")],
-)
-def test_endpoints(endpoint: str, target: str) -> None:
-    """Sockets in the file system and those without a file."""
-    assert socket_of(endpoint) == target
-
-
-def test_without_grpcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration is refused with the command that installs it."""
-    monkeypatch.setattr("kubetrio.encryption.kmsplugin.available", lambda: False)
-    file = tmp_path / "file"
-    file.write_text(_config("unix:///x"))
-    with pytest.raises(
-        EncryptionConfigError,
-        match=r"needs grpcio: install it in a checkout with pip install '\.\[kms\]'",
-    ):
-        build(read(file, reload=False), lambda _: envelope(Answers(Plugin())), lambda _: unreported)
-
-
-# ---------------------------------------------------------------------- over a socket
-
-
-def _config(endpoint: str) -> str:
-    return (
-        "kind: EncryptionConfiguration\napiVersion: apiserver.config.k8s.io/v1\nresources:\n"
-        "- resources: [secrets]\n  providers:\n"
-        f"  - kms: {{apiVersion: v2, name: plug, endpoint: '{endpoint}', timeout: 500ms}}\n"
-    )
-
-
-@pytest.fixture
-def plugin() -> Plugin:
-    return Plugin()
-
-
-@pytest.fixture
-async def service(plugin: Plugin, tmp_path: Path) -> AsyncIterator[GrpcService]:
-    """A connection to `plugin` over a socket."""
-    with serving(plugin, tmp_path / "kms.sock") as endpoint:
-        made = GrpcService(endpoint, 2.0, lambda *_: None)
-        yield made
-        made.close()
-
-
-async def test_the_three_calls(service: GrpcService) -> None:
-    """A plugin in another thread, over a Unix socket, is asked by gRPC."""
-    assert await service.status() == Status("v2", "ok", "1")
-    made = await service.encrypt("uid", b"seed")
-    assert (made.key_id, made.annotations) == ("1", {ANNOTATION: b"1"})
-    assert await service.decrypt("uid", made) == b"seed"
-
-
-async def test_calls_that_fail(service: GrpcService, plugin: Plugin) -> None:
-    """The text is that of Go's client."""
-    plugin.failing = "out of order"
-    with pytest.raises(TransformError) as caught:
-        await service.status()
-    assert str(caught.value) == "rpc error: code = Unavailable desc = out of order"
-    assert caught.value.code == "Unavailable"
-
-
-async def test_answers_that_are_none(service: GrpcService, plugin: Plugin) -> None:
-    """They are an error, not a crash."""
-    plugin.garbage = True
-    with pytest.raises(TransformError, match="failed to unmarshal the received message"):
-        await service.status()
-
-
-async def test_a_plugin_that_is_not_there(tmp_path: Path) -> None:
-    """The call ends at its time-out, and the event loop goes on meanwhile."""
-    heard: list[tuple[str, str]] = []
-    service = GrpcService(
-        f"unix://{tmp_path}/none", 0.3, lambda method, code, _: heard.append((method, code))
-    )
-    turns = 0
-
-    async def count() -> None:
-        nonlocal turns
-        while True:
-            await trio.sleep(0.01)
-            turns += 1
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(count)
-        with pytest.raises(TransformError, match="code = DeadlineExceeded desc = context deadline"):
-            await service.status()
-        nursery.cancel_scope.cancel()
-    service.close()
-    assert turns > 5
-    assert heard == [("/v2.KeyManagementService/Status", "DeadlineExceeded")]
 
 
 async def test_values_written_by_kube_apiserver(plugin: Plugin, tmp_path: Path) -> None:

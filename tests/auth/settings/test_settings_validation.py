@@ -1,4 +1,4 @@
-"""AuthorizationConfiguration: what is refused, in kube-apiserver's words, and what is read."""
+"""AuthorizationConfiguration: what is refused, in kube-apiserver's words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kubetrio.auth.settings.decoding import ConfigurationError
-from kubetrio.auth.settings.settings import Setting, WebhookSetting
 from kubetrio.auth.settings.validation import configured
 from kubetrio.cel.engine import available
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
-LOAD = "failed to load AuthorizationConfiguration from file: "
+
+
 GOOD = (
     "timeout: 1s, subjectAccessReviewVersion: v1, failurePolicy: Deny, "
     "connectionInfo: {type: InClusterConfig}"
@@ -23,42 +23,6 @@ def said(text: str) -> str:
     with pytest.raises(ConfigurationError) as caught:
         configured(text.encode())
     return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{HEAD}authorizers: []",
-         "authorizers: Required value: at least one authorization mode must be defined"),
-        ("", "authorizers: Required value: at least one authorization mode must be defined"),
-        (f"{HEAD}foo: 1\nauthorizers:\n- {{type: Node, name: node, bar: 1}}",
-         LOAD + 'strict decoding error: unknown field "authorizers[0].bar", unknown field "foo"'),
-        ("apiVersion: apiserver.config.k8s.io/v2\nkind: AuthorizationConfiguration",
-         LOAD + 'no kind "AuthorizationConfiguration" is registered for version '
-         '"apiserver.config.k8s.io/v2" in scheme "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32"'),  # noqa: E501
-        ("kind: AuthorizationConfiguration",
-         LOAD + "Object 'apiVersion' is missing in 'kind: AuthorizationConfiguration'"),
-        ("a: b: c", LOAD + "yaml: mapping values are not allowed in this context"),
-        (f"{HEAD}authorizers: 5",
-         LOAD + "json: cannot unmarshal number into Go struct field "
-         "AuthorizationConfiguration.authorizers of type []v1.AuthorizerConfiguration"),
-        (f"{HEAD}authorizers: [{{type: Webhook, name: w, webhook: {{timeout: xx}}}}]",
-         LOAD + 'time: invalid duration "xx"'),
-        (f"{HEAD}authorizers: [{{type: RBAC, name: true}}]",
-         LOAD + "json: cannot unmarshal bool into Go struct field "
-         "AuthorizerConfiguration.authorizers.name of type string"),
-        ("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration",
-         LOAD + "expected AuthorizationConfiguration, got *apiserver.AuthenticationConfiguration"),
-        (f"{HEAD}kind: AuthorizationConfiguration\nauthorizers: []",
-         LOAD + "strict decoding error: yaml: unmarshal errors:\n"
-         '  line 3: key "kind" already set in map'),
-        (f"{HEAD}authorizers: [{{type: Node, name: a}}]",
-         "expected name node for authorizer Node instead of a"),
-    ],
-)  # fmt: skip
-def test_what_is_no_configuration(text: str, message: str) -> None:
-    """Strictly: also unknown and repeated members."""
-    assert said(text) == message
 
 
 @pytest.mark.skipif(not available(), reason="needs the extra cel")
@@ -166,30 +130,6 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         'authorizers[11].connectionInfo.kubeConfigFile: Invalid value: "/": must be a regular file',
     ]
     assert said(text) == f"[{', '.join(expected)}]"
-
-
-@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1alpha1"])
-def test_what_a_configuration_says(version: str) -> None:
-    """With defaults, in each version."""
-    head = HEAD.replace("/v1", f"/{version}")
-    text = f"{head}authorizers: [{{type: RBAC, name: rbac}}, {{type: Webhook, name: w, webhook: {{{GOOD}}}}}]"  # noqa: E501
-    webhook = WebhookSetting(
-        authorized_s=300.0, unauthorized_s=30.0, timeout_s=1.0, version="v1", failure="Deny",
-        kubeconfig=None,
-    )  # fmt: skip
-    assert configured(text.encode()) == (
-        Setting(mode="RBAC", name="rbac"),
-        Setting(mode="Webhook", name="w", webhook=webhook),
-    )
-
-
-def test_answers_may_be_forgotten_at_once() -> None:
-    """Where they are not to be cached."""
-    more = "cacheAuthorizedRequests: false, cacheUnauthorizedRequests: false"
-    text = f"{HEAD}authorizers: [{{type: Webhook, name: w, webhook: {{{GOOD}, {more}}}}}]"
-    [one] = configured(text.encode())
-    assert one.webhook is not None
-    assert (one.webhook.authorized_s, one.webhook.unauthorized_s) == (0.0, 0.0)
 
 
 def test_what_was_there_at_the_start_stays() -> None:

@@ -1,34 +1,21 @@
-"""The command line: one clear line and exit code 1 for what stops a server."""
+"""The command `serve`: starts that fail say why in one line, and leave nothing behind."""
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trio
 
-from kubetrio import __version__, kubeconfig
+from kubetrio import kubeconfig
 from kubetrio.cli import main
 from kubetrio.config import Config, Serving
 from kubetrio.config.flag import rows
 from kubetrio.config.kinds import FILE, FILES
 from kubetrio.server import open_server
 from kubetrio.testing.environment import Fault, FaultyDisk
-
-
-@pytest.fixture(autouse=True)
-def _logging() -> Iterator[None]:
-    """`main` sets logging up for its process, which is not this one."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
 
 
 @pytest.fixture
@@ -46,56 +33,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     assert len(lines) == 1, said.err
     assert "Traceback" not in said.err
     return lines[0]
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    """And exit code 0."""
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-    assert caught.value.code == 0
-    assert capsys.readouterr().out == f"kubetrio {__version__}\n"
-
-
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["serve", "--nonsense"], ["serve", "x"]])
-def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 2, and the word that was not understood."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert (arguments or ["COMMAND"])[-1] in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("argument", "said"),
-    [
-        ("--secure-prot=1", "unknown flag: --secure-prot, did you mean --secure-port?"),
-        ("--data_dir", "unknown flag: --data_dir, did you mean --data-dir?"),
-        ("-data-dir", "unknown flag: -data-dir, did you mean --data-dir?"),
-        ("--zzz", "unknown flag: --zzz"),
-        ("--data-dir=", "--data-dir: an empty path; leave the flag out for its default"),
-        ("--durablity full", "unknown flag: --durablity, did you mean --durability?"),
-        ("x", "unexpected argument: x"),
-        (
-            "--durability=Full",
-            "--durability: invalid choice: 'Full' (choose from 'full', 'normal')",
-        ),
-        ("--secure-port=x", "--secure-port: invalid port 'x': between 0 and 65535"),
-        ("--bind-address=[::1]", "--bind-address: failed to parse IP: '[::1]'"),
-        ("--advertise-address=x", "--advertise-address: failed to parse IP: 'x'"),
-    ],
-)
-def test_a_usage_error_is_one_line(
-    argument: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With the flag that was meant, if one is near; the usage is for those who ask."""
-    with pytest.raises(SystemExit) as caught:
-        main(["serve", *argument.split()])
-    assert caught.value.code == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.replace("choose from full, normal", "choose from 'full', 'normal'") == (
-        f"kubetrio: {said} (see kubetrio serve --help)\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -161,6 +98,8 @@ def test_port_in_use(capsys: pytest.CaptureFixture[str], data_dir: Path) -> None
 FILE_FLAGS = [
     row.flag.name for row in rows(Config) if row.flag.name and row.flag.kind in (FILE, FILES)
 ]
+
+
 ALSO = {
     "tls-cert-file": ["--tls-private-key-file=nowhere"],
     "tls-private-key-file": ["--tls-cert-file=nowhere"],
@@ -410,15 +349,3 @@ def test_kubeconfig_that_cannot_be_written(
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert str(tmp_path / "file") in said
-
-
-def test_the_module_is_a_command() -> None:
-    """`python -m kubetrio`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "kubetrio", "--version"],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
-    assert done.stdout == f"kubetrio {__version__}\n"
