@@ -29,7 +29,7 @@ ABOUT_KINDS = (
 LISTED = "schema/wellknown.py"
 # Words that are plural names by chance.
 OTHER_WORDS = {
-    ("api/proxy/targets.py", "endpoints"): "a member of EndpointSlices",
+    ("api/proxy/locations.py", "endpoints"): "a member of EndpointSlices",
     ("config/network.py", "services"): "a section of the configuration",
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",

@@ -325,7 +325,7 @@ ELSEWHERE = {
     "reads and writes at a time": "flow/test_queueset.py::test_queue_full",
     "bodies that come while their requests have no seat, of all clients, "
     "by the lengths that they announce": (
-        "api/test_arriving.py::test_one_user_leaves_room_for_another"
+        "api/test_pendingbodies.py::test_one_user_leaves_room_for_another"
     ),
     "object as it is stored, in JSON": (
         "resources/test_stored_objects.py::test_what_is_too_large_is_refused"

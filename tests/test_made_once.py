@@ -14,7 +14,7 @@ ROOMS = ("api", "server")
 OF_A_REQUEST = frozenset(
     {
         "AnyResponse", "AnyResponse | None", "Answer", "Record", "Record | None", "Request",
-        "Response", "Room", "Sent", "StreamResponse",
+        "Response", "BodyReservation", "Sent", "StreamResponse",
     }
 )  # fmt: skip
 """Types of values that live as long as one request: its stages fill them in."""

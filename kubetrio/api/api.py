@@ -10,7 +10,6 @@ import trio
 
 from kubetrio.admission.chain import Chain
 from kubetrio.allocation.allocation import ServiceAllocator
-from kubetrio.api.arriving import Arrivals
 from kubetrio.api.delegation import Delegation
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.encoders import accept_error
@@ -21,6 +20,7 @@ from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages.documents import Documents
+from kubetrio.api.pendingbodies import PendingBodies
 from kubetrio.api.request import Request
 from kubetrio.api.response import Answer, Response
 from kubetrio.audit.auditor import Auditor
@@ -198,7 +198,7 @@ class Edge:
         streams: cancel scopes of open watches, logs and tunnels.
         kind_streams: watches by what they are about.
         long_selectors: selectors of open watches.
-        arrivals: bodies that come while their requests have no seat.
+        pending_bodies: bodies that come while their requests have no seat.
         in_flight: requests under way.
         delegation: what other servers answer.
         backends: connections to kubelets, pods and endpoints.
@@ -219,7 +219,7 @@ class Edge:
     streams: set[trio.CancelScope]
     kind_streams: KindStreams
     long_selectors: LongSelectors
-    arrivals: Arrivals
+    pending_bodies: PendingBodies
     in_flight: InFlight
     delegation: Delegation
     backends: Backends

@@ -49,7 +49,7 @@ from kubetrio.api.response import (
     unfinished_path,
 )
 from kubetrio.api.subresources.verbs import Verbs
-from kubetrio.api.unseated import or_refused, read_unseated
+from kubetrio.api.withoutseat import or_refused, read_without_seat
 from kubetrio.auth import authorize as authorization
 from kubetrio.auth.impersonate import ORDINARY, wanted_user
 from kubetrio.machinery.fielderrors import quote
@@ -276,7 +276,7 @@ def decode(edge: Edge, registry: LiveRegistry, request: Request) -> Answer | Awa
 
     What another server serves is answered there.
 
-    The seat is given back while a body comes that has not come yet, see `arriving`.
+    The seat is given back while a body comes that has not come yet, see `pendingbodies`.
     """
     delegation = edge.delegation
     if delegation.routes:  # few servers have any
@@ -300,13 +300,13 @@ def decode(edge: Edge, registry: LiveRegistry, request: Request) -> Answer | Awa
             request, resource, config.max_body_bytes, edge.off_loop, cbor=config.cbor
         )
         if not request.ready:
-            read_unseated(edge, request, partial(_come_back, edge, registry))
+            read_without_seat(edge, request, partial(_come_back, edge, registry))
             decoding = or_refused(decoding)
-        return decoding if edge.in_flight.requests < CROWD else in_step(decoding)
+        return decoding if edge.in_flight.requests < CROWD else in_cohort(decoding)
     return None
 
 
-async def in_step(stage: Awaitable[Answer]) -> Answer:
+async def in_cohort(stage: Awaitable[Answer]) -> Answer:
     """Run a stage, and those behind it, when other requests have come as far.
 
     What stages touch is in the caches of the processor then for all but the first of them (Larus

@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
-from kubetrio.api.advice import Advice
+from kubetrio.api.warningheaders import Warnings
 from kubetrio.machinery.identity import ANONYMOUS, UserInfo, Verdict
 from kubetrio.machinery.remember import counted
 from kubetrio.machinery.selectors import Selectors
@@ -316,7 +316,7 @@ class Request:
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
     passage: Any = field(init=False, default=None)
-    advice: Advice | None = field(init=False, default=None)
+    warnings: Warnings | None = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)
     verdict: Verdict | None = field(init=False, default=None)
     annotations: dict[str, str] = field(init=False, default_factory=dict)
@@ -361,9 +361,9 @@ class Request:
         Args:
             texts: the warnings.
         """
-        if self.advice is None:
-            self.advice = Advice(self.response_headers)
-        self.advice.add(texts)
+        if self.warnings is None:
+            self.warnings = Warnings(self.response_headers)
+        self.warnings.add(texts)
 
     def take_time(self) -> None:
         """Lift the bound: this request takes as long as its client likes."""

@@ -17,7 +17,6 @@ from kubetrio.api.api import (
     Edge,
     InFlight,
 )
-from kubetrio.api.arriving import Arrivals
 from kubetrio.api.delegation import Delegation
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.kindstreams import KindStreams
@@ -30,6 +29,7 @@ from kubetrio.api.pages.documents import GIT_VERSION, Documents
 from kubetrio.api.pages.flowpages import FlowPages
 from kubetrio.api.pages.health import Health
 from kubetrio.api.pages.pages import Pages
+from kubetrio.api.pendingbodies import PendingBodies
 from kubetrio.audit.auditor import Auditor
 from kubetrio.backend.backends import Backends, KubeletConfig
 from kubetrio.backend.guard import Guard
@@ -97,7 +97,7 @@ def make_edge(
         streams=streams,
         kind_streams=KindStreams(registry, streams, cache),
         long_selectors=LongSelectors(),
-        arrivals=Arrivals(),
+        pending_bodies=PendingBodies(),
         in_flight=InFlight(),
         delegation=delegation,
         backends=backends,

@@ -163,7 +163,7 @@ async def test_a_refused_request_has_not_been_executed(lines: pytest.LogCaptureF
         )
         await keeper.consume()
         api.security.authorizer.authorizers = (Everybody(),)
-        api.edge.arrivals.most_bytes = 0  # bodies come while their requests have a seat
+        api.edge.pending_bodies.most_bytes = 0  # bodies come while their requests have a seat
         async with server.connect(certificate=ALICE) as slow:
             await slow.send(b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: h\r\n")
             await slow.send(b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n")

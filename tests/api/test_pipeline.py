@@ -415,7 +415,7 @@ async def create_beside_each_other(server: InProcess, count: int) -> list[int]:
     return statuses
 
 
-async def test_a_crowd_of_writes_goes_in_step(
+async def test_a_crowd_of_writes_goes_in_cohorts(
     server: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Several have come to their bodies before the first of these is decoded."""

@@ -19,8 +19,7 @@ from kubetrio.api.admitting import admitted
 from kubetrio.api.api import Api, Edge, Security, Storage, Writes, attributes_of
 from kubetrio.api.proxy import translating
 from kubetrio.api.proxy.containers import container_of
-from kubetrio.api.proxy.proxying import forward
-from kubetrio.api.proxy.targets import (
+from kubetrio.api.proxy.locations import (
     Kubelet,
     behind_proxy,
     kubelet_of,
@@ -28,6 +27,7 @@ from kubetrio.api.proxy.targets import (
     pod_location,
     service_location,
 )
+from kubetrio.api.proxy.proxying import forward
 from kubetrio.api.proxy.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse

@@ -26,9 +26,9 @@ from kubetrio.aggregation.routes import Route
 from kubetrio.aggregation.servicelookup import Unresolved
 from kubetrio.api.delegation import Delegation
 from kubetrio.api.flowcontrol import is_long_running
-from kubetrio.api.proxy.hops import CORS, end_to_end, forwarded_for, without_secrets
+from kubetrio.api.proxy.headers import CORS, end_to_end, forwarded_for, without_secrets
+from kubetrio.api.proxy.locations import PATH_SAFE
 from kubetrio.api.proxy.proxying import Relay, answered, closing_on_error, framing, upload_of
-from kubetrio.api.proxy.targets import PATH_SAFE
 from kubetrio.api.proxy.upgrading import FIRST_ERROR, tunnel_to
 from kubetrio.api.request import Request, query_pairs
 from kubetrio.api.response import (

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import trio
 
 from kubetrio.api.api import Edge
-from kubetrio.api.proxy.targets import Location, connected
+from kubetrio.api.proxy.locations import Location, connected
 from kubetrio.backend.backends import PeerVerification
 from kubetrio.backend.dial import DialError
 from kubetrio.backend.exchange import BackendError, Exchange, encode_head

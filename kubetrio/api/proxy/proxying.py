@@ -16,8 +16,8 @@ from urllib.parse import quote
 import trio
 
 from kubetrio.api.api import Edge
-from kubetrio.api.proxy.hops import CORS, end_to_end, forwarded_for, rewrite_url, without_secrets
-from kubetrio.api.proxy.targets import PATH_SAFE, Location, clean_path, connected
+from kubetrio.api.proxy.headers import CORS, end_to_end, forwarded_for, rewrite_url, without_secrets
+from kubetrio.api.proxy.locations import PATH_SAFE, Location, clean_path, connected
 from kubetrio.api.request import Request
 from kubetrio.api.response import (
     AnyResponse,

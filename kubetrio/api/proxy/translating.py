@@ -17,8 +17,8 @@ from typing import Any
 import trio
 
 from kubetrio.api.api import Edge
+from kubetrio.api.proxy.locations import Location, connected
 from kubetrio.api.proxy.proxying import stoppable
-from kubetrio.api.proxy.targets import Location, connected
 from kubetrio.api.proxy.upgrading import PROTOCOL_VERSION
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import trio
 
 from kubetrio.api.api import Edge
-from kubetrio.api.proxy.hops import forwarded_for, without_secrets
+from kubetrio.api.proxy.headers import forwarded_for, without_secrets
+from kubetrio.api.proxy.locations import Location, connected
 from kubetrio.api.proxy.proxying import Owner, answered, closing_on_error, stoppable, unknown_error
-from kubetrio.api.proxy.targets import Location, connected
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, TunnelResponse, text_response
 from kubetrio.backend.dial import DialError

@@ -14,8 +14,8 @@ from kubetrio.api import options
 from kubetrio.api.api import Api, Edge
 from kubetrio.api.encoding.encoders import accept
 from kubetrio.api.proxy.containers import container_of
+from kubetrio.api.proxy.locations import Location, connected, kubelet_of
 from kubetrio.api.proxy.proxying import Relay, closing_on_error, stoppable, unknown_error
-from kubetrio.api.proxy.targets import Location, connected, kubelet_of
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.backend.backends import PeerVerification

@@ -1,4 +1,4 @@
-"""Reads bodies that are still on their way while their requests have no seat; see `arriving`."""
+"""Reading of bodies while their requests have no seat; `pendingbodies` says why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NoSeat(Exception):
         self.answer = answer
 
 
-def read_unseated(edge: Edge, request: Request, come_back: Return) -> None:
+def read_without_seat(edge: Edge, request: Request, come_back: Return) -> None:
     """Have a body that has not come yet read without a seat.
 
     Args:
@@ -45,24 +45,24 @@ async def _read(
         ApiError: as ``read`` does.
         NoSeat: there is no seat afterwards.
     """
-    said = request.header(b"content-length")
-    size = int(said) if said.isdecimal() else limit
-    room = None
+    length = request.header(b"content-length")
+    size = int(length) if length.isdecimal() else limit
+    reservation = None
     if request.seat is not None and size <= limit:
-        room = edge.arrivals.enter(request.user.name, size)
-    if room is None:
+        reservation = edge.pending_bodies.enter(request.user.name, size)
+    if reservation is None:
         return await read(limit)
     edge.flow.pause(request, edge.clock.current_time())
     edge.in_flight.requests -= 1
     try:
-        body = await read(limit) if await room.wait() else None
+        body = await read(limit) if await reservation.wait() else None
         refused = await come_back(request)
         if refused is not None:
             raise NoSeat(refused)
         return await read(limit) if body is None else body
     finally:
         edge.in_flight.requests += 1
-        room.leave()
+        reservation.leave()
 
 
 async def or_refused(decoding: Awaitable[AnyResponse | None]) -> AnyResponse | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit, urlunsplit
 
-from kubetrio.api.proxy.targets import clean_path
+from kubetrio.api.proxy.locations import clean_path
 from kubetrio.auth.tokens import is_token_protocol
 
 HOP_BY_HOP = frozenset(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.api.proxy.targets import (
+from kubetrio.api.proxy.locations import (
     Location,
     behind_proxy,
     clean_path,

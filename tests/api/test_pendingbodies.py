@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api.arriving import Arrivals
+from kubetrio.api.pendingbodies import PendingBodies
 from kubetrio.config import Config, FlowControl
 from kubetrio.machinery.identity import AUTHENTICATED, MASTERS, UserInfo
 from kubetrio.testing.client import Client
@@ -66,7 +66,7 @@ async def test_a_body_that_has_come_is_answered(server: InProcess) -> None:
         names = [name for name, _ in answer.head.headers]
         assert names.count(b"x-kubernetes-pf-flowschema-uid") == 1
     assert server.api.edge.flow.executing() == (0, 0)
-    assert server.api.edge.arrivals == Arrivals()
+    assert server.api.edge.pending_bodies == PendingBodies()
 
 
 COUNTED = (
@@ -125,12 +125,12 @@ async def test_without_a_seat_for_the_rest_it_is_429(tmp_path: Path) -> None:
     config = with_seats(tmp_path, 1, 1, fair=False)
     async with open_api(config=config) as server, AsyncExitStack() as stack:
         client = await unfinished(server, stack, len(REVIEW) + 1)
-        server.api.edge.arrivals.most_bytes = 0  # the next one reads in its seat
+        server.api.edge.pending_bodies.most_bytes = 0  # the next one reads in its seat
         await unfinished(server, stack, user=HONEST)
         assert server.api.edge.flow.executing() == (0, 1)
         await client.send(b" ")
         assert (await client.receive()).status == 429
-        assert server.api.edge.arrivals.held_bytes == 0
+        assert server.api.edge.pending_bodies.held_bytes == 0
 
 
 async def test_the_wait_for_a_body_is_none_for_a_seat(
@@ -156,47 +156,47 @@ async def test_a_slow_body_gets_its_504(
     async with AsyncExitStack() as stack:
         client = await unfinished(server, stack)
         assert (await client.receive()).status == 504
-        assert server.api.edge.arrivals == Arrivals()
+        assert server.api.edge.pending_bodies == PendingBodies()
         assert server.api.edge.in_flight.requests == 0
 
 
 def test_one_user_leaves_room_for_another() -> None:
     """Each may have as much as is left for all others."""
-    arrivals = Arrivals(100)
-    first = [arrivals.enter("a", 10) for _ in range(8)]
+    pending_bodies = PendingBodies(100)
+    first = [pending_bodies.enter("a", 10) for _ in range(8)]
     assert [room is not None and room.taken for room in first] == [True] * 5 + [False] * 3
-    other = [arrivals.enter("b", 10) for _ in range(4)]
+    other = [pending_bodies.enter("b", 10) for _ in range(4)]
     assert [room is not None and room.taken for room in other] == [True] * 3 + [False]
-    third = arrivals.enter("c", 10)
+    third = pending_bodies.enter("c", 10)
     assert third is not None
     assert third.taken
 
 
 def test_who_waits_for_room_gets_it_in_order() -> None:
     """When a body of the same user has come; who has left meanwhile is passed over."""
-    arrivals = Arrivals(20)
-    rooms = [room for _ in range(4) if (room := arrivals.enter("a", 10))]
-    assert [room.taken for room in rooms] == [True, False, False, False]
-    rooms[1].leave()
-    rooms[0].leave()
-    rooms[0].leave()
-    assert [room.taken for room in rooms] == [False, False, True, False]
-    rooms[3].leave()
-    rooms[2].leave()
-    assert arrivals == Arrivals(20)
+    pending_bodies = PendingBodies(20)
+    reservations = [room for _ in range(4) if (room := pending_bodies.enter("a", 10))]
+    assert [room.taken for room in reservations] == [True, False, False, False]
+    reservations[1].leave()
+    reservations[0].leave()
+    reservations[0].leave()
+    assert [room.taken for room in reservations] == [False, False, True, False]
+    reservations[3].leave()
+    reservations[2].leave()
+    assert pending_bodies == PendingBodies(20)
 
 
 def test_nobody_waits_for_the_bodies_of_others() -> None:
     """Who has none under way, and finds no room, reads with a seat."""
-    arrivals = Arrivals(40)
-    mine = arrivals.enter("a", 20)
+    pending_bodies = PendingBodies(40)
+    mine = pending_bodies.enter("a", 20)
     assert mine is not None
     assert mine.taken
-    assert arrivals.enter("b", 21) is None
-    other = arrivals.enter("b", 20)
+    assert pending_bodies.enter("b", 21) is None
+    other = pending_bodies.enter("b", 20)
     assert other is not None
     assert other.taken
-    more = arrivals.enter("a", 30)
+    more = pending_bodies.enter("a", 30)
     assert more is not None
     assert not more.decided.is_set()
     mine.leave()  # from here on only those of somebody else could make room

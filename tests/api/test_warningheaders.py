@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubetrio.api.advice import EACH, TOTAL, Advice
+from kubetrio.api.warningheaders import EACH, TOTAL, Warnings
 
 OTHER = (b"Audit-Id", b"x")
 
@@ -12,9 +12,9 @@ OTHER = (b"Audit-Id", b"x")
 def told(*texts: str) -> list[bytes]:
     """Values of the headers that texts make, beside one that was there."""
     headers = [OTHER]
-    advice = Advice(headers)
+    warnings = Warnings(headers)
     for text in texts:
-        advice.add([text])
+        warnings.add([text])
     assert headers[0] == OTHER
     assert all(name == b"Warning" for name, _ in headers[1:])
     return [value for _, value in headers[1:]]

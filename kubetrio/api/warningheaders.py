@@ -25,7 +25,7 @@ def _header(text: str) -> tuple[bytes, bytes]:
     return _NAME, b'299 - "%b"' % quoted.encode("utf-8", "replace")
 
 
-class Advice:
+class Warnings:
     """What the client of one request was warned of.
 
     Args:
