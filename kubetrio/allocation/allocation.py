@@ -226,7 +226,7 @@ class ServiceAllocator:
     async def _release(self, addresses: Sequence[str]) -> None:
         """Drop the IPAddress objects of addresses that no service has any more."""
         for address in addresses:
-            # Held by its IPAddress until that is gone, nobody else can take it meanwhile.
+            # Held by its IPAddress until that is gone: no other object can take it meanwhile.
             if self._ranges.held_only_by(address, IP_ADDRESSES):
                 await self.delete_address(address)
 

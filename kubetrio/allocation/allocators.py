@@ -18,11 +18,11 @@ NODE_PORTS = (30000, 32767)
 
 
 class Taken(Exception):
-    """Somebody else holds it; the text is kube-apiserver's."""
+    """Another object holds it; the text is kube-apiserver's."""
 
 
 class OutOfRange(Exception):
-    """It is not in the range; the text is kube-apiserver's."""
+    """The value is not in the range; the text is kube-apiserver's."""
 
 
 class Full(Exception):
@@ -30,7 +30,7 @@ class Full(Exception):
 
 
 class NotReady(Exception):
-    """There is no range to take from; the text is kube-apiserver's."""
+    """No range is left to take from; the text is kube-apiserver's."""
 
 
 def static_band(size: int, smallest: int, largest: int, step: int) -> int:
@@ -63,7 +63,7 @@ class Claim:
 
 
 class Holders:
-    """Who holds which values.  Kept in memory; whoever has more than one hold counts once."""
+    """Holders of values, in memory; a holder with several holds counts once."""
 
     def __init__(self) -> None:
         self._holders: dict[Any, set[Hashable]] = {}
@@ -133,7 +133,7 @@ class Ports:
 
         Raises:
             OutOfRange: not a node port.
-            Taken: somebody holds it.
+            Taken: another object holds it.
         """
         with self.counts.counted(STATIC):
             self._take(port, who)
@@ -232,7 +232,7 @@ class Addresses:
         Raises:
             ValueError: not an address.
             OutOfRange: not in the range.
-            Taken: somebody holds it.
+            Taken: another object holds it.
         """
         self.check(address)
         value = int(ipaddress.ip_address(address))

@@ -49,7 +49,7 @@ def complete_families(spec: Spec, was: Spec | None, configured: Sequence[str]) -
     if causes:
         return causes
     families = list(spec.get("ipFamilies") or ())
-    # Whoever fills the endpoints of a headless service without selector may use any family.
+    # Endpoints of a headless service without selector may be of any family.
     free = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
     if not free:
         causes = list(_unserved(spec, families, configured))
@@ -66,7 +66,7 @@ def complete_families(spec: Spec, was: Spec | None, configured: Sequence[str]) -
 def stays_preferred(spec: Spec, was: Spec | None) -> bool:
     """Whether an update leaves alone what a service that prefers both families has.
 
-    Such a service gets or loses a family only when somebody says so, not because the cluster has
+    Such a service gets or loses a family only when a client says so, not because the cluster has
     other families now.
     """
     if was is None or spec["type"] != was["type"] or spec["type"] not in _WITH_ADDRESS:

@@ -81,7 +81,7 @@ class ServiceRanges:
 
         Raises:
             OutOfRange: in no range that is ready.
-            Taken: somebody holds it.
+            Taken: another object holds it.
         """
         for addresses in self._ready(family_of(ipaddress.ip_address(address))):
             if address in addresses:
@@ -140,7 +140,7 @@ class ServiceRanges:
 
 
 def _is_ready(obj: Mapping[str, Any]) -> bool:
-    """Whether addresses may be taken; where nobody says so, they may."""
+    """Whether addresses may be taken; without the condition Ready, they may."""
     if "deletionTimestamp" in obj["metadata"]:
         return False
     for condition in (obj.get("status") or {}).get("conditions") or ():

@@ -2,7 +2,7 @@
 
 Each address of a Service has an IPAddress that names it, and each IPAddress of the server's own a
 Service that has it.  Writes keep it so; this is for what others do to these objects, and looks at
-those that somebody wrote.  kube-apiserver also looks at all of them every three minutes; nothing
+those that were written.  kube-apiserver also looks at all of them every three minutes; nothing
 can change here without being heard of.  Ports of nodes need no repair: who has which follows from
 the Services alone.
 
@@ -157,7 +157,7 @@ class AddressRepair(Reconciler):
         try:
             await self._allocator.create_address(address, (meta["namespace"], meta["name"]))
         except KeyExists:
-            self.queue.add(_service_key(meta))  # somebody made it meanwhile: look again
+            self.queue.add(_service_key(meta))  # another writer made it meanwhile: look again
 
     # ------------------------------------------------------------------ addresses
 

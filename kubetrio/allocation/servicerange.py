@@ -1,7 +1,7 @@
 """Keeps the ServiceCIDR ``kubernetes``: the ranges that the server was started with.
 
-Made when it is missing, widened when a second family is added, and said to be ready when nobody
-said anything; nothing else about it is changed.
+Made when it is missing, widened when a second family is added, and marked ready when it
+has no such condition; nothing else about it is changed.
 
 Source: docs "Extend Service IP Ranges"; KEP-1880.
 """
@@ -64,7 +64,7 @@ class DefaultServiceRange:
         self._woken = trio.Event()
 
     async def run(self) -> None:
-        """Look when somebody wrote it, a while later as kube-apiserver does."""
+        """Check it after each write of it, with the delay of kube-apiserver."""
         unsubscribe = self._dispatcher.subscribe(self._key, lambda _: self._woken.set())
         try:
             while True:
@@ -120,7 +120,7 @@ class DefaultServiceRange:
         await apply_status(self._operations, self._target, {"conditions": [ready]}, CONTROLLER)
 
     def _waits(self, obj: Object) -> bool:
-        """Whether nobody said yet if the ranges are ready; those of others are their business."""
+        """Whether the server's own ranges have no condition Ready yet."""
         if "deletionTimestamp" in obj.get("metadata", {"deletionTimestamp": ""}):
             return False
         if obj["spec"]["cidrs"] != self._cidrs:

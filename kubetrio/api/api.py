@@ -108,7 +108,7 @@ class Shortage(Protocol):
 
     @property
     def short(self) -> bool:
-        """There is."""
+        """Whether the process is over its memory limit."""
         ...
 
 
@@ -139,7 +139,7 @@ class Security:
         authenticator: who asks.
         authorizer: who may.
         rbac: roles and bindings, whether the authorizers ask them or not.
-        impersonation: who may be somebody else.
+        impersonation: which users may act as others.
         authorizations: how often requests were allowed and refused.
         issuer: signs service account tokens; None when there is no key.
     """
@@ -161,7 +161,7 @@ class Writes:
         admission: the plugins.
         allocators: give Services their addresses and node ports.
         quotas: charged by admission, counted again beside it.
-        inert: what nobody acts on.
+        inert: new objects that no controller acts on.
     """
 
     operations: Operations

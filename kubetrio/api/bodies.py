@@ -25,7 +25,7 @@ from kubetrio.wire.report import Report
 from kubetrio.wire.unstructured import decode_unstructured
 
 MAX_REVIEW_BYTES = 64 * 1024
-"""Of what anybody may send who is known, rights or not (`Kind.open`)."""
+"""Bound of bodies that every authenticated user may send without a right (`Kind.open`)."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
@@ -190,7 +190,7 @@ def decode_value(
     older: AbstractSet[GroupVersionKind] = frozenset(),
     custom: ObjectType | None = None,
 ) -> jsonwire.Decoded:
-    """The same from a value, for clients that send no bytes; it is not changed."""
+    """Decode a value of a client that sends no bytes; the value is not changed."""
     parsed = gojson.Parsed(value, [], {})
     if custom is None:
         return jsonwire.decode_parsed(parsed, b"", gvk, scheme_of(gvk.group), older)

@@ -24,7 +24,7 @@ def limit_of(text: str) -> float | None:
 
 
 def named_limit(raw_query: str) -> float | None:
-    """The same of a query."""
+    """Seconds that a raw query names, if it names a limit that counts."""
     if "timeout=" not in raw_query and "%" not in raw_query:
         return None
     return limit_of(parse_query(raw_query).get("timeout", ""))

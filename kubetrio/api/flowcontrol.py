@@ -90,7 +90,7 @@ class FlowControl(Protocol):
         ...
 
     def close(self) -> None:
-        """Let nobody wait from now on (shutdown)."""
+        """Reject what would wait from now on (shutdown)."""
         ...
 
 
@@ -400,7 +400,7 @@ class MaxInFlight(_Holding):
         kind = request.info.verb not in READ_ONLY
         limit = self._limits[kind]
         if limit and self._executing[kind] >= limit:
-            # Somebody must be able to look after a server that is full.
+            # An administrator must be able to look after a server that is full.
             return MASTERS in request.user.groups
         self._executing[kind] += 1
         request.seat = kind

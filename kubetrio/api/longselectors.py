@@ -25,7 +25,7 @@ RETRY_S = 1
 
 
 class _Held:
-    """A selection for as long as somebody has it."""
+    """A selection for as long as a watch refers to it."""
 
     __slots__ = ("__weakref__", "selection")
 
@@ -34,7 +34,7 @@ class _Held:
 
 
 class Charge:
-    """A long selector that is counted against a user until nobody has this."""
+    """A long selector that is counted against a user as long as a watch refers to this."""
 
     __slots__ = ("__weakref__", "_chars", "_spent", "_user")
 

@@ -4,7 +4,7 @@ What a client sends may take seconds to read: three megabytes of YAML are a mill
 of some kilobytes is read in place; the work over a larger one is done in a thread, so that the
 loop waits for no more than Python's switch between threads.  Answers that have to be encoded are
 such work too (`largeanswers`).  There is one such thread at a time, since they would only take
-turns at the interpreter, and its users take turns too: somebody with a hundred large bodies under
+turns at the interpreter, and its users take turns too: a user with a hundred large bodies under
 way delays another user's by one of them, not by a hundred.  Each of them keeps its seat (API
 Priority and Fairness) until it is answered.
 
@@ -74,7 +74,7 @@ class OffLoop:
         self._begun: dict[Request, int] = {}
         self._begun_bytes = 0
         self._unbegun: dict[str, deque[tuple[Request, int, trio.Event]]] = {}
-        """The same of those whose bodies wait as they came."""
+        """Requests whose undecoded bodies wait for a turn."""
 
     async def begin(self, request: Request, size: int) -> None:
         """Wait until the work over a large body may begin; `end` when its request is answered.
@@ -176,7 +176,7 @@ class OffLoop:
             self._pass_turn()
 
     def of(self, request: Request) -> ForOne:
-        """The same for one request, for rooms that know of none."""
+        """Return `call` bound to one request, for rooms that know no requests."""
         return ForOne(self, request)
 
     async def _take_turn(self, user: str) -> None:

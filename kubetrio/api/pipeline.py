@@ -153,7 +153,7 @@ def audit(edge: Edge, request: Request) -> Answer | Awaitable[Answer]:
 
 
 def impersonate(security: Security, request: Request) -> Answer | Awaitable[Answer]:
-    """Act as somebody else, when the user may (docs: "User impersonation").
+    """Act as another user, when the user may (docs: "User impersonation").
 
     Whether one may can depend on what the request is about, and the audit log notes who asked, so
     an outlined request is read first: it is its sender's until then, in flow control too.
@@ -165,7 +165,7 @@ def impersonate(security: Security, request: Request) -> Answer | Awaitable[Answ
 
 
 async def _become(security: Security, request: Request, wanted: UserInfo) -> Answer:
-    """Go on as somebody else.
+    """Go on as the user that is impersonated.
 
     Raises:
         ApiError: 403, the user may not.
@@ -264,7 +264,7 @@ def _may(
         security.authorizations.allowed.observe(seconds)
         return None
     security.authorizations.refused(verdict, seconds)
-    if verdict.error:  # nobody knows; in these words and not as a Status
+    if verdict.error:  # undecided; as text, and not as a Status
         uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
         said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
         return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)
@@ -463,7 +463,7 @@ class Pipeline:
             )
             response = error_response(internal_error(f"{type(error).__name__}: {error}"))
             await auditing.panicked(self.edge, request, error)
-        except BaseException:  # cancelled: nobody waits for an answer
+        except BaseException:  # cancelled: the client has left
             self._flow.leave(request, self._clock.current_time())
             await auditing.gone(self.edge, request)
             raise

@@ -82,7 +82,7 @@ class StreamResponse:
         content_type: media type.
         headers: more headers.
         long_running: a watch and its like: not bound by the request time-out.
-        length: bytes that will be written, None when nobody knows.
+        length: bytes that will be written, None when that is not known.
         patient: whether the client may stop reading for as long as it likes, because nothing is
             collected for it meanwhile.
     """

@@ -146,7 +146,7 @@ def check_name(name: str) -> None:
 
 
 def passes_upgrades(method: str, raw_path: str) -> bool:
-    """Whether an upgrade to another protocol is not for this server but for somebody behind it.
+    """Whether an upgrade to another protocol is for a server behind this one.
 
     Args:
         method: HTTP method.
@@ -178,7 +178,7 @@ def _check_shape(info: RequestInfo, resource: Kind) -> None:
 
 
 def advise(request: Request, resource: Kind) -> None:
-    """Warn of a resource that nobody should use any more."""
+    """Warn of a deprecated resource."""
     if resource.deprecated:
         request.warn([resource.deprecated])
 

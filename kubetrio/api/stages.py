@@ -59,7 +59,7 @@ def _audit(api: Api) -> Stage:
     return partial(identify if api.edge.auditor is None else audit, api.edge)
 
 
-class Row(NamedTuple):
+class StageRow(NamedTuple):
     """A stage.
 
     Args:
@@ -71,16 +71,16 @@ class Row(NamedTuple):
     make: Callable[[Api], Stage | None]
 
 
-STAGES: tuple[Row, ...] = (
-    Row("parse", lambda _: parse),
-    Row("authenticate", lambda api: partial(authenticate, api.security)),
-    Row("audit", _audit),
-    Row("impersonate", lambda api: partial(impersonate, api.security)),
-    Row("spare_memory", _spare_memory),
-    Row("flow_control", lambda api: partial(flow_control, api.edge, api.storage.registry)),
-    Row("authorize", lambda api: partial(authorize, api.security, api.edge)),
-    Row("decode", lambda api: partial(decode, api.edge, api.storage.registry)),
-    Row("admit_and_store", lambda api: partial(admit_and_store, api.edge, verbs_of(api))),
+STAGES: tuple[StageRow, ...] = (
+    StageRow("parse", lambda _: parse),
+    StageRow("authenticate", lambda api: partial(authenticate, api.security)),
+    StageRow("audit", _audit),
+    StageRow("impersonate", lambda api: partial(impersonate, api.security)),
+    StageRow("spare_memory", _spare_memory),
+    StageRow("flow_control", lambda api: partial(flow_control, api.edge, api.storage.registry)),
+    StageRow("authorize", lambda api: partial(authorize, api.security, api.edge)),
+    StageRow("decode", lambda api: partial(decode, api.edge, api.storage.registry)),
+    StageRow("admit_and_store", lambda api: partial(admit_and_store, api.edge, verbs_of(api))),
 )
 
 

@@ -1,4 +1,4 @@
-"""One function a verb: decoded request in, response out.
+"""One function for each verb: decoded request in, response out.
 
 Which path takes which verb is decided in `routing`; what happens to objects in `resources`.
 """
@@ -188,7 +188,7 @@ async def _written(
     subresource = request.info.subresource
     if subresource == "status" and not _is_kubectl(request):
         writes.inert.acted(resource)
-    elif written.created and not subresource and _told(edge.config.inert, request):
+    elif written.created and not subresource and _warns_of_inert(edge.config.inert, request):
         text = await writes.inert.warning(resource, written.value)
         if text is not None:
             request.warn([text])
@@ -199,9 +199,9 @@ async def _written(
     return Response(status, body, encoder.content_type)
 
 
-def _told(whom: str, request: Request) -> bool:
-    """Whether the client is told of what nobody acts on: people are, and programs if asked for."""
-    return whom == "all" or (whom == "kubectl" and _is_kubectl(request))
+def _warns_of_inert(clients: str, request: Request) -> bool:
+    """Whether the client is warned of objects without a controller: kubectl is, others if asked."""
+    return clients == "all" or (clients == "kubectl" and _is_kubectl(request))
 
 
 def _is_kubectl(request: Request) -> bool:

@@ -10,7 +10,7 @@ from kubetrio.api.request import ReadBody, Request
 from kubetrio.api.response import AnyResponse, Response
 
 Return = Callable[[Request], Awaitable[Response | None]]
-"""Takes a seat for a request again; an answer if there is none to be had."""
+"""Takes a seat for a request again; returns an answer if flow control rejects it."""
 
 
 class NoSeat(Exception):

@@ -24,7 +24,7 @@ log = Log("kubetrio.audit")
 MOST_AT_ONCE = 200
 """Events that are written to a file in one call; making their lines takes under a millisecond."""
 GATHER_S = 0.02
-"""How long events gather that nobody waits for: a call of a thread costs as much as ten lines."""
+"""Seconds that events gather for which no request waits: a call costs as much as ten lines."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of events that a backend holds in memory."""
 ATTEMPTS = 5
@@ -193,7 +193,7 @@ class Waiting(NamedTuple):
 class Grouped:
     """A request waits until its events are written, with those of others that wait (blocking).
 
-    All events go through one queue, so whoever waits for the last one of a request waits for all
+    All events go through one queue, so a request that waits for its last one waits for all
     of them.
 
     Args:

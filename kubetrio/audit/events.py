@@ -80,7 +80,7 @@ class AuditEvent:
         stage: what the request had come to.
         uri: as the client sent it.
         verb: of the request.
-        user: who asks; None for nobody, who was not let in.
+        user: sender; None for a request that was not authenticated.
         sources: ``sourceIPs`` and ``userAgent`` as they stand in the event, or nothing.
         ip: the first of the addresses, empty for none.
         agent: what the client calls itself.

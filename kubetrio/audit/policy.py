@@ -24,7 +24,7 @@ API_VERSION = "audit.k8s.io/v1"
 STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 REMEMBERED = 4096
 LONGEST = 1024
-"""Questions that are remembered with their answers, and characters of one: anybody may ask."""
+"""Questions that are remembered with their answers, and characters of one: clients choose them."""
 
 
 class PolicyError(ValueError):
@@ -53,7 +53,7 @@ class RequestFacts(NamedTuple):
     """What is asked of a policy; also what its answers are remembered by.
 
     Args:
-        user: name; empty for nobody, who was not let in.
+        user: name; empty for a request that was not authenticated.
         groups: of the user.
         verb: of the request.
         is_resource: whether the path is one of resources.

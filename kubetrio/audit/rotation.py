@@ -280,7 +280,7 @@ class Plain:
         return [None] * len(lines)
 
     def tidy(self) -> None:
-        """There is nothing old."""
+        """Do nothing: a stream has no old files."""
 
     def close(self) -> None:
-        """It stays open: others may write to it too."""
+        """Leave the descriptor open: others may write to it too."""

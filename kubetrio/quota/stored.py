@@ -95,7 +95,7 @@ class StoredQuotas:
                 self._turns.pop(namespace, None)
 
     async def charge(self, quota: Object, used: Mapping[str, str]) -> bool:
-        """Write what is used of a quota; False when somebody else wrote it meanwhile."""
+        """Write what is used of a quota; False when another writer came first."""
         status = {**(quota.get("status") or {}), "used": dict(used)}
         return await self._write(quota, status, CHARGING)
 
@@ -111,7 +111,7 @@ class StoredQuotas:
         return written is not None
 
     def of_others(self, old: Item, new: Item) -> bool:
-        """Whether somebody else wrote the status of a quota."""
+        """Whether another writer changed the status of a quota."""
         own = self._writing.get(new.key)
         if own is not None:
             meta = {**own["metadata"], "resourceVersion": str(new.revision)}
@@ -130,7 +130,7 @@ class StoredQuotas:
         return settled
 
     async def _counted(self, namespace: str, quota: Object) -> Object:
-        """The status that a quota should have; of what nobody counts it keeps the old value."""
+        """The status that a quota should have; uncounted resources keep their old values."""
         hard = dict(sorted(((quota.get("spec") or {}).get("hard") or {}).items()))
         before = (quota.get("status") or {}).get("used") or {}
         counted = await self._count(namespace, quota, hard)

@@ -119,7 +119,7 @@ def _device_claim(claim: Object) -> Amounts:
 
 
 def _devices(request: Object) -> int:
-    """How many devices a request may get; none in a mode that nobody knows."""
+    """How many devices a request may get; none in a mode that is not known."""
     match request.get("allocationMode"):
         case "ExactCount":
             return int(request.get("count") or 0)

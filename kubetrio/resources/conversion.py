@@ -116,7 +116,7 @@ async def shown_values(kind: Kind, values: Sequence[bytes]) -> list[bytes]:
 
 
 async def shown(kind: Kind, items: Sequence[KeyValue]) -> list[KeyValue]:
-    """The same for what was read, with its keys and revisions."""
+    """Convert items that were read, keeping their keys and revisions."""
     values = await shown_values(kind, [item.value for item in items])
     return [item._replace(value=value) for item, value in zip(items, values, strict=True)]
 

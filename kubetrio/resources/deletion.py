@@ -60,7 +60,7 @@ def check_preconditions(resource: Kind, obj: Object, options: DeleteOptions) -> 
 
 
 def _check_by_resource(resource: Kind, meta: Object, options: DeleteOptions) -> None:
-    """The same in the words of storages that name the resource."""
+    """Say it in the words of storages that name the resource."""
     for what, member, given in (
         ("UID", "uid", options.uid),
         ("ResourceVersion", "resourceVersion", options.resource_version),
@@ -95,7 +95,7 @@ def _with_policy(current: list[str], policy: str) -> list[str]:
 
 
 def grace_period(obj: Object, strategy: Strategy, options: DeleteOptions) -> int:
-    """Seconds a kubelet gets to stop the object; 0 where nobody runs it."""
+    """Seconds a kubelet gets to stop the object; 0 where no kubelet runs it."""
     if not strategy.graceful:
         return 0
     spec, status = obj.get("spec") or {}, obj.get("status") or {}

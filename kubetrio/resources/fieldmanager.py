@@ -1,7 +1,7 @@
 """Field ownership of a write: who manages which fields (docs: "Server-Side Apply").
 
 Tracked in the version of the request, after defaulting and before admission, as kube-apiserver
-does: what admission or the server adds later is owned by nobody.
+does: what admission or the server adds later has no owner.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Unconverted(Exception):
 
 
 Known = Callable[[Object, Kind, WaitingConvert], Object]
-"""An object in the version of a kind; raises `Unconverted` while nobody has waited for that."""
+"""An object in the version of a kind; raises `Unconverted` until that is waited for."""
 
 
 def _unknown(obj: Object, wanted: Kind, convert: WaitingConvert) -> Object:

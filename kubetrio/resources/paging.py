@@ -127,7 +127,7 @@ class Pager:
         return await self.read_values(limit, max_bytes)
 
     async def read_values(self, limit: int, max_bytes: int) -> Page:
-        """The same, one by one in any case."""
+        """Select from a page one object after the other."""
         return self._passed(await self._selected(limit, max_bytes))
 
     def _passed(self, page: Page) -> Page:

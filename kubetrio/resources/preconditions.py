@@ -93,8 +93,8 @@ def insists(
 ) -> bool:
     """Check namespace, uid and version of an update; True when it insists on the version it saw.
 
-    A patched object has the version it was made from: when that is the current one, nobody
-    insisted on it, and the patch may be tried again on a newer object.
+    A patched object has the version it was made from: when that is the current one, the client
+    did not insist on it, and the patch may be tried again on a newer object.
 
     Args:
         target: what is written.
@@ -146,8 +146,8 @@ def claim_missing(target: Target, meta: Object, *, applied: bool, dry_run: bool)
             f"uid mismatch: the provided object specified uid {uid}, "
             "and no existing object was found",
         )
-    nobody = {"name": target.name, "uid": "", "resourceVersion": ""}
-    check_identity(resource, told_key(target.key, dry_run=dry_run), nobody, {"uid": uid})
+    without_uid = {"name": target.name, "uid": "", "resourceVersion": ""}
+    check_identity(resource, told_key(target.key, dry_run=dry_run), without_uid, {"uid": uid})
     if not applied:
         _version(meta.pop("resourceVersion", None) or "0")
 

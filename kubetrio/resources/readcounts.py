@@ -1,7 +1,7 @@
 """What lists read and watches sent, as metrics of one server.
 
 A sent event is counted for each watcher, and watchers share bytes: what a batch came to is noted
-once, with the number of watchers that got it, and added up when somebody scrapes or some batches
+once, with the number of watchers that got it, and added up on a scrape or when some batches
 have come together.
 
 Source: k8s.io/apiserver/pkg/endpoints/metrics (``apiserver_watch_events_*``) and

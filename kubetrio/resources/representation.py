@@ -2,7 +2,7 @@
 
 An encoder turns stored bytes into what one client asked for.  For JSON in the stored version that
 is the identity, which is what makes reads cheap: `stored` says so, and lists are then joined inside
-the store.  Quick conversions between versions are its own doing; for those that wait, whoever reads
+the store.  Quick conversions between versions are its own doing; for those that wait, the reader
 brings the values to the version first (`converts`).
 """
 
@@ -65,7 +65,7 @@ class ListWriter(Protocol):
         ...
 
     def tail(self) -> Iterator[bytes]:
-        """The same in pieces, each made quickly, for formats that are written at their end."""
+        """Write it in pieces, each made quickly, for formats that are written at their end."""
         ...
 
 

@@ -4,7 +4,7 @@ One nursery a watch holds its sender, its timers and its disconnect detection, u
 scope for the time-out and shutdown.  A live watch costs no task switch an event: the hub calls
 `offer`, which takes bytes that are encoded once for all equal watches.
 
-A watch whose objects are converted by somebody who has to be waited for takes no part in that: its
+A watch whose objects are converted by a webhook takes no part in that: its
 own task pulls batches, has them converted and sends them, and the hub waits for nothing.  What is
 converted at the moment is converted once for all equal watches too.
 
@@ -289,7 +289,7 @@ class Watch:
         ], failed
 
     async def _shown_batch(self, kind: Kind, batch: Batch) -> tuple[Batch, ApiError | None]:
-        """The same for events, once for all watches that have come to the same ones.
+        """Convert events, once for all watches that have come to the same ones.
 
         Where there is a selection, it looks at the state before, too.
         """

@@ -59,7 +59,7 @@ async def run_inline(fn: Callable[[*Args], T], *args: *Args) -> T:
 
 
 async def ignore_size(value: bytes) -> None:
-    """Nobody asks."""
+    """Accept values of any size."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class WriteOptions(NamedTuple):
         field_manager: owner of the fields set, for managedFields.
         warn: takes texts for ``Warning`` headers, whatever the answer will be.
         own: the server writes about itself: its address may be a loopback one, which the rules
-            for everybody else's endpoints refuse, and what users configure is not asked.
+            for endpoints of others refuse, and what users configure is not asked.
         client: whose rights count for what the write does beside its verb; None for the server's
             own writers, which are not asked.
         work: calls functions that work over the object, elsewhere if that takes long.
@@ -92,11 +92,11 @@ class WriteOptions(NamedTuple):
         weigh: told of the object that is there already; waits until there is room for the work.
         options: the members of ``CreateOptions`` and the like as the client gave them.
         of_collection: whether a deletion means whatever there is, and not the object by its name.
-        annotations: takes what admission tells the audit log, None where nobody asks.
+        annotations: takes what admission tells the audit log; None without one.
         body_annotations: the same of what shows parts of objects.
         shown: what admission that validates sees of an object, where a subresource shows something
             else; admission that mutates was asked about that before (`Lifecycle.mutate`).
-        sent: receives and tells what is known of the object beside it; None where nobody asks.
+        sent: receives and tells what is known of the object beside it; None where nothing asks.
     """
 
     user: UserInfo

@@ -29,8 +29,15 @@ from kubetrio.api.response import (
     TunnelResponse,
     text_response,
 )
-from kubetrio.audit import events
-from kubetrio.audit.events import AuditEvent, ref_json, time_json
+from kubetrio.audit.events import (
+    ALLOWED,
+    DECISION,
+    REASON,
+    TRUNCATED,
+    AuditEvent,
+    ref_json,
+    time_json,
+)
 from kubetrio.audit.policy import Chosen, Level
 from kubetrio.gotext.durations import duration_text
 from kubetrio.machinery.identity import Decision, UserInfo
@@ -48,7 +55,7 @@ MOST_LIST_BYTES = 64 * 1024 * 1024
 MOST_REMEMBERED = 512
 """Characters of a path whose parts are remembered as JSON."""
 GONE_S = 5.0
-"""How long an event may take to be written whose request nobody waits for any more."""
+"""Seconds that the last event of a request may take to be written whose client has left."""
 LATENCY = "apiserver.latency.k8s.io/"
 DEPRECATED = "k8s.io/deprecated"
 REMOVED = "k8s.io/removed-release"
@@ -87,8 +94,8 @@ class Record:
         self.parts: list[bytes] | None = None
         self.size = 0
 
-    def nobody(self) -> None:
-        """The request is from nobody that is known."""
+    def without_user(self) -> None:
+        """Note that the request ended before its user was known."""
         self._user = None
 
     @property
@@ -220,14 +227,14 @@ NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 
 
 def refused_early(edge: Edge, request: Request) -> None:
-    """Begin to note a request that ended before anybody was found to be its user."""
+    """Begin to note a request that ended before its user was known."""
     if edge.auditor is None:
         return
     chosen = edge.auditor.choose("", (), request.info)
     if chosen.level is Level.NONE:
         return
     record = request.record = Record(request, chosen, _arrived(edge, request))
-    record.nobody()
+    record.without_user()
 
 
 # ---------------------------------------------------------------------- bodies
@@ -438,19 +445,19 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
         and record.size <= MOST_LIST_BYTES
         and (resource is None or not resource.deprecated)
     ):
-        return events.ALLOWED
+        return ALLOWED
     found: dict[str, str] = dict(request.annotations) if request.annotations else {}
     if request.body_annotations and record.chosen.level >= Level.REQUEST:
         found.update(request.body_annotations)
     if verdict is not None:
         if verdict.decision is Decision.ALLOW:
-            found.update(events.ALLOWED)
+            found.update(ALLOWED)
             if verdict.reason:
-                found[events.REASON] = verdict.reason
+                found[REASON] = verdict.reason
         elif verdict.error:
-            found[events.REASON] = "internal error"
+            found[REASON] = "internal error"
         else:
-            found[events.DECISION], found[events.REASON] = "forbid", verdict.reason
+            found[DECISION], found[REASON] = "forbid", verdict.reason
     if resource is not None and resource.deprecated and code != 429:
         found[DEPRECATED] = "true"
         removed = _removed(resource.deprecated) if resource.builtin else None
@@ -461,7 +468,7 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
             found[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
         found[f"{LATENCY}total"] = duration_text(spent)
     if record.size > MOST_LIST_BYTES:
-        found[events.TRUNCATED] = "true"
+        found[TRUNCATED] = "true"
     return found
 
 

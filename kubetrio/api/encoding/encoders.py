@@ -83,7 +83,7 @@ class JsonEncoder:
         self.separator = b",{" if self.skip else b","
 
     def check(self) -> None:
-        """There is nothing to refuse."""
+        """Accept every query."""
 
     def object(self, value: bytes) -> bytes:
         """The stored bytes and a newline."""

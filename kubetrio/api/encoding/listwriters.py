@@ -286,7 +286,7 @@ class Step(NamedTuple):
 class StagedListWriter:
     """Writes small objects at once, and leaves large ones, and what comes behind, to others.
 
-    Whoever reads a list cannot wait for each object, so what takes long is kept until a page is
+    The reader of a list does not wait for each object, so what takes long is kept until a page is
     read.  All steps are to be done, in order, before the next page is written.
 
     Args:

@@ -35,7 +35,7 @@ def version_asked(path: str) -> GroupVersion | None:
 
 
 def route_of(delegation: Delegation, path: str) -> Route | None:
-    """Who else serves a path, None when nobody does."""
+    """Server that a path is delegated to; None when it is served here."""
     version = version_asked(path)
     return None if version is None else delegation.routes.get(version)
 
@@ -68,7 +68,7 @@ async def document_of_others(
 
 
 def tunnels(delegation: Delegation, method: str, raw_path: str) -> bool:
-    """Whether an upgrade to another protocol is not for this server but for one behind it.
+    """Whether an upgrade to another protocol is for a server behind this one.
 
     Args:
         delegation: knows the other servers.

@@ -355,7 +355,7 @@ def _consumed(
 
 
 async def _paced(work: Steps[T]) -> T:
-    """The result of work that goes on when everybody else has had a turn."""
+    """Result of work that lets all other tasks have a turn after each step."""
     while True:
         await trio.lowlevel.checkpoint()
         try:

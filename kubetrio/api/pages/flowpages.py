@@ -33,7 +33,7 @@ from kubetrio.machinery.status import method_not_allowed
 
 ROOT = "/debug/api_priority_and_fairness"
 HTML = b"text/html; charset=utf-8"
-# The page brings all it needs and asks nobody else.
+# The page brings all it needs and asks no other host.
 _SOURCES = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'"
 POLICY = (b"Content-Security-Policy", f"{_SOURCES}; style-src 'unsafe-inline'".encode())
 SHOWN_FLOWS = 6
@@ -121,7 +121,7 @@ class FlowPages:
                 await trio.sleep(STREAM_PERIOD_S)
 
         async def run(channel: Channel) -> None:
-            # Somebody who watches over the server must not take part in what is watched.
+            # A page that shows flow control must not take part in it.
             self._gate.leave(request, trio.current_time())
             async with trio.open_nursery() as nursery:
                 self._open_scopes.add(nursery.cancel_scope)

@@ -15,7 +15,7 @@ NOSNIFF = ((b"X-Content-Type-Options", b"nosniff"),)
 Result = str | None
 """None when all is well, else why not: for the log and who asks for one check, not for all."""
 Check = Callable[[], Result | Awaitable[Result]]
-"""Says at once how things are, or asks somebody first."""
+"""Returns its result, or an awaitable of it where it has to ask."""
 HOOK = "poststarthook/"
 POST_START_HOOKS = (
     "start-apiserver-admission-initializer",

@@ -83,7 +83,7 @@ def process_families() -> Iterator[prometheus.Metric]:
 
 
 def _octets() -> dict[str, float]:
-    """Counters of the network namespace, which a container shares with nobody else."""
+    """Counters of the network namespace, which a container has for itself."""
     try:
         lines = _NETSTAT.read_text().splitlines()
     except OSError:

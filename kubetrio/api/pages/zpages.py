@@ -1,7 +1,7 @@
 """Which representation ``/statusz`` and ``/flagz`` have: text, or an object of ``config.k8s.io``.
 
 A program asks for the object by group, version and kind in ``Accept``; without them there is only
-text, so that nobody takes the text for something to parse.
+text, so that no program parses the text.
 
 Source: KEP-4827 (statusz) and KEP-4828 (flagz).
 """

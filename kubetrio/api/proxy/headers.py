@@ -69,7 +69,7 @@ def forwarded_for(headers: Iterable[tuple[bytes, bytes]], peer: str) -> list[tup
 
 
 def rewrite_url(url: str, backend: str, prefix: str, host: str) -> str:
-    """A URL of a backend as clients of the proxy reach it; one of somebody else stays as it is.
+    """A URL of a backend as clients of the proxy reach it; a URL of another host stays as it is.
 
     Args:
         url: absolute or not.

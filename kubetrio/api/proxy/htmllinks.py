@@ -28,7 +28,7 @@ LINKS = {
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
 RAW_TEXT = frozenset({"script", "style", "textarea", "title", "xmp"})
 """Elements whose content has no tags."""
-MAX_LINK = 8192  # a longer value is no link that anybody follows
+MAX_LINK = 8192  # a longer value is no link that a browser follows
 
 _TAG = re.compile(r"[A-Za-z][^\s/>]*")
 _SKIP = re.compile(r"[\s/]*")
@@ -132,7 +132,7 @@ def rewrite_links(page: bytes, rewrite: Rewrite) -> bytes:
 
 
 def rewrite_coded(body: bytes, coding: str, rewrite: Rewrite, most: int) -> bytes:
-    """The same for a page that may be compressed; what cannot be read stays as it is.  Slow.
+    """Rewrite the links of a page that may be compressed (slow); unreadable ones stay as they are.
 
     Args:
         body: the page as it came.

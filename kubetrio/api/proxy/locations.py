@@ -282,8 +282,8 @@ def _named_port(service: Object, number: int) -> str:
 async def service_location(storage: Storage, edge: Edge, namespace: str, text: str) -> Location:
     """Where a service's proxy leads to: one of its ready endpoints, by chance.
 
-    Only endpoints that are pods of the namespace count, as for kube-apiserver: otherwise whoever
-    may write endpoints could have the server connect to anything.
+    Only endpoints that are pods of the namespace count, as for kube-apiserver: otherwise a
+    user who may write endpoints could have the server connect to anything.
 
     Raises:
         ApiError: 400, 404 or 503.
@@ -322,7 +322,7 @@ async def _subsets(
 ) -> Sequence[Object]:
     """Ready addresses and ports of a service.
 
-    kube-apiserver 1.36 looks at Endpoints; where nobody makes those, EndpointSlices do.
+    kube-apiserver 1.36 looks at Endpoints; without those, EndpointSlices count.
     """
     kind = storage.registry.resources[CORE_ENDPOINTS]
     try:

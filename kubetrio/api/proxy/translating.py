@@ -386,7 +386,7 @@ class Conversation:
                     await self._end_input()
 
     async def _keep_alive(self) -> None:
-        """Show that somebody is there: kubelets end what is idle for hours."""
+        """Send pings: kubelets end connections that are idle for hours."""
         number = 1
         with contextlib.suppress(spdy.SpdyError):  # who reads finds out
             while True:

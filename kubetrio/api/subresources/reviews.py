@@ -88,7 +88,7 @@ async def _admitted(
 
 
 async def self_subject(writes: Writes, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
-    """Who am I."""
+    """Answer a SelfSubjectReview."""
     async with _admitted(writes, edge, request, resource):
         pass
     meta = {"creationTimestamp": format_time(edge.env.now())}
@@ -133,7 +133,7 @@ def spec_causes(spec: Object, *, subject: bool) -> list[Cause]:
 
     Args:
         spec: the question.
-        subject: whether it names somebody.
+        subject: whether it names a user.
     """
     causes: list[Cause] = []
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
@@ -191,7 +191,7 @@ def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
 
     Args:
         spec: of the review.
-        user: about whom it is.
+        user: the subject of the review.
     """
     resource = spec.get("resourceAttributes")
     if resource is None:
@@ -240,7 +240,7 @@ async def verdict(security: Security, spec: Object, user: UserInfo) -> Object:
 
 
 def subject_of(spec: Object) -> UserInfo:
-    """Whom an access review is about."""
+    """User that an access review is about."""
     extra = spec.get("extra") or {}
     return UserInfo(
         spec.get("user") or "",
@@ -273,7 +273,7 @@ async def self_access(
 async def subject_access(
     security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
 ) -> AnyResponse:
-    """May somebody."""
+    """Answer a SubjectAccessReview."""
     async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         causes = spec_causes(spec, subject=True)
@@ -303,7 +303,7 @@ def _local_causes(body: Object, spec: Object, namespace: str) -> list[Cause]:
 async def local_access(
     security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
 ) -> AnyResponse:
-    """May somebody, in this namespace."""
+    """Answer a LocalSubjectAccessReview."""
     async with _admitted(writes, edge, request, resource) as body:
         spec = body.get("spec") or {}
         _check(_local_causes(body, spec, request.info.namespace))
@@ -315,7 +315,7 @@ async def local_access(
 async def self_rules(
     security: Security, writes: Writes, edge: Edge, request: Request, resource: Kind
 ) -> AnyResponse:
-    """What may I do."""
+    """Answer a SelfSubjectRulesReview."""
     async with _admitted(writes, edge, request, resource) as body:
         namespace = (body.get("spec") or {}).get("namespace") or ""
         if not namespace:

@@ -97,7 +97,7 @@ def _unconverted(change: Change, configuration: Configuration) -> Change:
     """What becomes of an apply to the scale of a custom resource.
 
     kube-apiserver looks for a version of the custom resource that is called as that of Scale, and
-    fails where it needs one: where nobody owns the replicas, and where they are changed.
+    fails where it needs one: where the replicas have no owner, and where they are changed.
 
     Args:
         change: what the apply makes of a scale.
