@@ -11,12 +11,11 @@ import trio
 from kubetrio.admission.chain import Chain
 from kubetrio.allocation.allocation import ServiceAllocator
 from kubetrio.api.delegation import Delegation
+from kubetrio.api.encoding.accepting import accept_error
 from kubetrio.api.encoding.cache import ByteCache
-from kubetrio.api.encoding.encoders import accept_error
 from kubetrio.api.encoding.kindstreams import KindStreams
 from kubetrio.api.encoding.serializers import dump
 from kubetrio.api.flowcontrol import FlowControl
-from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages.documents import Documents
@@ -192,7 +191,6 @@ class Edge:
         memory: says when there is too little of it; None where there is no limit.
         audit_ids: identities of requests.
         auditor: takes events of the audit log; None for no such log.
-        request_log: a line for each request; None for no such log.
         off_loop: works over large bodies.
         cache: encoded objects in other representations than the stored one.
         streams: cancel scopes of open watches, logs and tunnels.
@@ -213,7 +211,6 @@ class Edge:
     memory: Shortage | None
     audit_ids: AuditIds
     auditor: Auditor | None
-    request_log: RequestLog | None
     off_loop: OffLoop
     cache: ByteCache
     streams: set[trio.CancelScope]

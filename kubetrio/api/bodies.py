@@ -10,7 +10,7 @@ from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.encoding import serializers
-from kubetrio.api.encoding.encoders import accept, object_offer, offered
+from kubetrio.api.encoding.accepting import accept, object_offer, offered
 from kubetrio.api.offloop import INLINE_BYTES, WEIGHED_BYTES, OffLoop
 from kubetrio.api.request import Request
 from kubetrio.gotext.text import quote
@@ -30,12 +30,7 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 async def decode_body(
-    request: Request,
-    resource: Kind,
-    max_bytes: int,
-    off_loop: OffLoop,
-    *,
-    cbor: bool = False,
+    request: Request, resource: Kind, max_bytes: int, off_loop: OffLoop, *, cbor: bool = False
 ) -> None:
     """Read and decode the body of a write into ``request.body``.
 
@@ -62,8 +57,7 @@ async def decode_body(
     if len(body) > INLINE_BYTES:
         await _begin(request, body, media or "", off_loop)
     if verb in ("delete", "deletecollection"):
-        # The media type of no body does not matter.
-        if body:
+        if body:  # the media type of no body does not matter
             codec = negotiate.body_codec(media, readable)
             request.body = await off_loop.run(request, _delete_options, body, codec)
         return
@@ -79,19 +73,16 @@ async def decode_body(
     gvk = resource.group_version_kind if below is None else below.kind
     older = frozenset[GroupVersionKind]() if below is None else below.older
     custom = None if resource.builtin or gvk != resource.group_version_kind else resource.type
-    if custom is not None:  # a schema may make much work of few bytes
-        if value is not None:
-            decoded = await off_loop.run(request, decode_value, value, gvk, older, custom)
-        else:
-            decoded = await off_loop.run(request, decode_object, body, gvk, codec, older, custom)
+    if custom is not None and value is not None:
+        decoded = await off_loop.run(request, decode_value, value, gvk, older, custom)
     elif value is not None:
         decoded = decode_value(value, gvk, older)
-    elif not request.heavy:
+    elif custom is None and not request.heavy:
         decoded = decode_object(body, gvk, codec, older)
-    else:
-        if codec == "protobuf":
+    else:  # of a custom resource too: its schema may make much work of few bytes
+        if codec == "protobuf" and custom is None:
             _prepare_type(body)
-        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older)
+        decoded = await off_loop.run(request, decode_object, body, gvk, codec, older, custom)
     check_fields(request, decoded)
     if custom is not None:
         _check_custom(resource, decoded)

@@ -24,6 +24,7 @@ from kubetrio.wire.report import Empties
 if TYPE_CHECKING:
     from trio import CancelScope
 
+    from kubetrio.api.httplog import RequestLog
     from kubetrio.auth.authenticate import Shown
     from kubetrio.resources.writes import WriteOptions
     from kubetrio.schema.kind import Kind
@@ -262,6 +263,7 @@ class Request:
         arrived: when it came, by Trio's clock, in seconds.
         started: when it came for its seat: the same, or when its body had come.
         waited: seconds for which it waited for a seat.
+        log: writes a line when its answer is over, None where no such log is kept.
         passage: what flow control did with it, where the log of requests wants to know.
         timer: bounds the request until its answer begins.
         paused: whether it gave its seat back while its body came.
@@ -315,6 +317,7 @@ class Request:
     arrived: float = field(init=False, default=0.0)
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
+    log: RequestLog | None = field(init=False, default=None)
     passage: Any = field(init=False, default=None)
     warnings: Warnings | None = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)

@@ -23,7 +23,8 @@ from kubetrio.api.api import (
     status_response,
 )
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoding.encoders import AnyEncoder, accept, encoder_for, object_offer, offered
+from kubetrio.api.encoding.accepting import accept, object_offer, offered
+from kubetrio.api.encoding.encoders import AnyEncoder, encoder_for
 from kubetrio.api.encoding.largeanswers import encoded, finished, written_list
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse

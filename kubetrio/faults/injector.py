@@ -78,26 +78,19 @@ class Injector:
     Args:
         env: randomness of rules without a seed.
         revision: the newest revision.
+
+    Attributes:
+        active: rules that are in force, by identity.
+        counts: how often faults were injected, by rule and fault.
     """
 
     def __init__(self, env: Env, revision: Callable[[], int]) -> None:
         self._env = env
         self._revision = revision
-        self._subscribers: list[Callable[[bool], None]] = []
-        self._active: dict[str, Active] = {}
+        self.active: dict[str, Active] = {}
         self._standing: Sequence[Rule] = ()
         self._numbers = numbers(1)
         self.counts = Counter[tuple[str, str]]()
-
-    def subscribe(self, switched: Callable[[bool], None]) -> None:
-        """Have a function told when there are rules, and when there are none any more."""
-        self._subscribers.append(switched)
-        if self._active:
-            switched(True)
-
-    def _switched(self, on: bool) -> None:
-        for each in self._subscribers:
-            each(on)
 
     def add(self, rule: Rule) -> str:
         """Put a rule in force, behind those that are; returns its id.
@@ -105,16 +98,14 @@ class Injector:
         Raises:
             RuleError: there is one with its id, or there are too many.
         """
-        if len(self._active) >= MOST_RULES:
+        if len(self.active) >= MOST_RULES:
             raise RuleError(f"there are {MOST_RULES} rules already")
-        if rule.id in self._active:
+        if rule.id in self.active:
             raise RuleError(f"id: there is a rule {rule.id!r} already")
-        while not rule.id or rule.id in self._active:
+        while not rule.id or rule.id in self.active:
             rule = replace(rule, id=f"fault-{next(self._numbers)}")
         rng = self._env.rng if rule.seed is None else seeded(rule.seed).rng
-        self._active[rule.id] = Active(rule, rng.random, self._revision())
-        if len(self._active) == 1:
-            self._switched(True)
+        self.active[rule.id] = Active(rule, rng.random, self._revision())
         return rule.id
 
     def remove(self, rule_id: str) -> None:
@@ -123,13 +114,11 @@ class Injector:
         Raises:
             KeyError: there is no such rule.
         """
-        self._active.pop(rule_id).end()
-        if not self._active:
-            self._switched(False)
+        self.active.pop(rule_id).end()
 
     def clear(self) -> None:
         """End all rules."""
-        for rule_id in tuple(self._active):
+        for rule_id in tuple(self.active):
             self.remove(rule_id)
 
     def stand(self, rules: Sequence[Rule]) -> None:
@@ -150,7 +139,7 @@ class Injector:
 
     def rules(self) -> list[dict[str, Any]]:
         """The rules and their numbers, in the order in which they are looked at."""
-        return [one.as_dict() for one in self._active.values()]
+        return [one.as_dict() for one in self.active.values()]
 
     def of(self, subject: Subject, faults: Container[str]) -> list[Active]:
         """Rules whose faults a request gets now, up to the first that answers it.
@@ -160,7 +149,7 @@ class Injector:
             faults: which are asked for; others are as if they were not there.
         """
         found = []
-        for one in self._active.values():
+        for one in self.active.values():
             rule = one.rule
             if rule.fault in faults and rule.fits(subject) and one.take():
                 self._count(rule)

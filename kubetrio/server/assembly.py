@@ -38,6 +38,7 @@ from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
 from kubetrio.controllers.serviceaccounts.tokensecrets import last_used_labels
 from kubetrio.env import Env
+from kubetrio.faults.injector import Injector
 from kubetrio.flow.dispatcher import Dispatcher
 from kubetrio.http.shortage import MemoryLimit
 from kubetrio.kinds.inert import InertKinds
@@ -65,7 +66,6 @@ from kubetrio.store.model import Store
 if TYPE_CHECKING:
     from kubetrio.auth.issuing import TokenIssuer
     from kubetrio.encryption.control import Encryption
-    from kubetrio.faults import Injector
 
 log = Log("kubetrio.server")
 
@@ -97,7 +97,7 @@ class Assembly:
 
 
 class _Options(NamedTuple):
-    """Parts of the edge that a configuration asks for, None where it does not.
+    """Parts beside the pipeline that a configuration asks for, None where it does not.
 
     Args:
         request_log: a line per request.
@@ -106,7 +106,7 @@ class _Options(NamedTuple):
         auditor: writes them.
         cache: encoded objects.
         memory: looks at the memory of the process.
-        faults: fails requests on demand.
+        faults: fails requests on demand: by rules of the configuration, and later an embedder's.
     """
 
     request_log: RequestLog | None
@@ -115,7 +115,7 @@ class _Options(NamedTuple):
     auditor: Auditor | None
     cache: ByteCache
     memory: MemoryLimit | None
-    faults: Injector | None
+    faults: Injector
 
 
 def _options(base: Base) -> _Options:
@@ -174,7 +174,7 @@ def assemble(
         writes=writes,
         edge=_edge(base, writes.operations, checks, options),
     )
-    pipeline = Pipeline(api, stages_of(api), options.faults)
+    pipeline = Pipeline(api, stages_of(api, options.faults, options.request_log), options.faults)
     gather(
         config,
         pipeline,
@@ -210,11 +210,10 @@ def _edge(base: Base, operations: Operations, checks: Health, options: _Options)
         operations,
         checks,
         fairness=options.fairness,
-        request_log=options.request_log,
         auditor=options.auditor,
         memory=options.memory,
         cache=options.cache,
-        faults=options.faults,
+        faults=None if base.files.faults is None else options.faults,
     )
 
 
@@ -374,14 +373,11 @@ def _memory_limit(base: Base, cache: ByteCache) -> MemoryLimit | None:
         ) from error
 
 
-def _faults(base: Base) -> Injector | None:
-    """What goes wrong on demand, where the configuration asks for it."""
+def _faults(base: Base) -> Injector:
+    """Rules of what goes wrong on demand: those of the configuration, and later an embedder's."""
     rules, hub = base.files.faults, base.storage.hub
-    if rules is None:
-        return None
-    from kubetrio.faults.injector import Injector
-
     faults = Injector(base.env, lambda: hub.revision)
-    faults.stand(rules)
-    log.warning("faults are injected on demand", file=str(base.config.faults.file or ""))
+    if rules is not None:
+        faults.stand(rules)
+        log.warning("faults are injected on demand", file=str(base.config.faults.file or ""))
     return faults

@@ -21,7 +21,6 @@ from kubetrio.api.delegation import Delegation
 from kubetrio.api.encoding.cache import ByteCache
 from kubetrio.api.encoding.kindstreams import KindStreams
 from kubetrio.api.flowcontrol import MaxInFlight, PriorityAndFairness
-from kubetrio.api.httplog import RequestLog
 from kubetrio.api.longselectors import LongSelectors
 from kubetrio.api.offloop import OffLoop
 from kubetrio.api.pages.aggregated import document_of_others
@@ -55,7 +54,6 @@ def make_edge(
     health: Health,
     *,
     fairness: PriorityAndFairness | None,
-    request_log: RequestLog | None,
     auditor: Auditor | None,
     memory: MemoryLimit | None,
     cache: ByteCache,
@@ -68,7 +66,6 @@ def make_edge(
         operations: writes conditions of APIServices.
         health: the health checks.
         fairness: API Priority and Fairness, None without it.
-        request_log: a line for each request; None for no such log.
         auditor: takes events of the audit log; None for no such log.
         memory: says when there is too little of it; None where there is no limit.
         cache: encoded objects.
@@ -91,7 +88,6 @@ def make_edge(
         memory=memory,
         audit_ids=AuditIds(env),
         auditor=auditor,
-        request_log=request_log,
         off_loop=OffLoop(env.run_bodies, config.requests.request_timeout_s),
         cache=cache,
         streams=streams,

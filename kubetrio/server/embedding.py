@@ -134,14 +134,13 @@ class Server:
             ResetError: requests do not end, or somebody else keeps writing.
             StoreError: it cannot be written.
         """
-        if self.api.faults is not None:
-            self.api.faults.reset()
+        self.api.faults.reset()
         await self.resets.reset(snapshot)
 
     @property
     def faults(self) -> Injector:
         """What goes wrong on demand: its `add` puts a `kubetrio.faults.Rule` in force."""
-        return self.api.injector()
+        return self.api.faults
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do but what is delayed."""

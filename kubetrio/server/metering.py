@@ -88,7 +88,7 @@ def gather(
     add(security.authorizer.counts.families)
     add(reloader.families)
     add(lambda: cache_families((*_fills(parts, fairness), *tokens.fills())))
-    add(lambda: fault_families(api.faults.counts if api.faults else {}))
+    add(lambda: fault_families(api.faults.counts))
     add(partial(seat_families, edge.flow.executing, edge.flow.queued))
     if fairness is not None:
         gate, hub = fairness.gate, parts.storage.hub

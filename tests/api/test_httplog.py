@@ -216,7 +216,7 @@ async def test_below_its_verbosity_nothing_is_collected() -> None:
     async with open_api() as server:
         flow = server.api.edge.flow
         assert isinstance(flow, PriorityAndFairness)
-        assert server.api.edge.request_log is None
+        assert "log" not in server.api.stages
         assert flow.leave == flow.gate.leave
 
 

@@ -12,10 +12,9 @@ import pytest
 import trio
 import trio.testing
 
-from kubetrio.api import pipeline, routing
-from kubetrio.api.pipeline import metric_verb
+from kubetrio.api import bodies, routing, stages
 from kubetrio.api.request import Request, resolve
-from kubetrio.api.stages import STAGES
+from kubetrio.api.stages import STAGES, request_key
 from kubetrio.auth.tokens import TOKEN_PROTOCOL
 from kubetrio.config import Authentication, Config, Memory, Serving
 from kubetrio.http import shortage
@@ -37,14 +36,17 @@ def named(name: str, **more: object) -> dict[str, object]:
 def test_stages_are_in_the_order_of_kube_apiserver() -> None:
     """Flow control comes before authorization, and both before the body."""
     assert [row.name for row in STAGES] == [
+        "log",
         "parse",
         "authenticate",
+        "refuse_token",
         "audit",
         "impersonate",
         "spare_memory",
         "flow_control",
         "authorize",
         "decode",
+        "inject",
         "admit_and_store",
     ]
 
@@ -375,8 +377,8 @@ async def test_bodies_over_the_limit_are_413(client: Client) -> None:
 def test_clients_cannot_invent_verbs(method: str, path: str, verb: str) -> None:
     """Labels of metrics are a closed set."""
     request = Request(method, path, "", {}, [])
-    request.info = resolve(method, path, {})
-    assert metric_verb(request) == verb
+    request.info, request.query = resolve(method, path, {}), {}
+    assert request_key(request, 200).verb == verb
 
 
 async def test_unknown_paths_make_no_time_series(client: Client) -> None:
@@ -420,7 +422,7 @@ async def test_a_crowd_of_writes_goes_in_cohorts(
 ) -> None:
     """Several have come to their bodies before the first of these is decoded."""
     seen: list[str] = []
-    decode, passes = pipeline.decode_body, server.api.edge.flow.passes
+    decode, passes = bodies.decode_body, server.api.edge.flow.passes
 
     async def decoding(*args: Any, **options: Any) -> None:
         seen.append("decode")
@@ -430,7 +432,7 @@ async def test_a_crowd_of_writes_goes_in_cohorts(
         seen.append("pass")
         return passes(request)
 
-    monkeypatch.setattr(pipeline, "decode_body", decoding)
+    monkeypatch.setattr(stages, "decode_body", decoding)
     monkeypatch.setattr(server.api.edge.flow, "passes", passing)
     assert await create_beside_each_other(server, 12) == [201] * 12
     order = "".join(kind[0] for kind in seen)

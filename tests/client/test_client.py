@@ -203,7 +203,7 @@ async def test_delete_collection(client: Client, config_maps: Kind) -> None:
 async def test_every_failure_is_an_api_error(server: InProcess, config_maps: Kind) -> None:
     """Also those that are text on the wire: of flow control, of other servers, of unknown paths."""
     client = server.client()
-    faults = server.api.injector()
+    faults = server.api.faults
     for verb in ("list", "get", "create", "update", "patch", "delete", "watch"):
         faults.add(Rule(fault="429", verb=verb, retry_after_s=7))
 

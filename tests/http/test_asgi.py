@@ -597,7 +597,7 @@ def test_clients_share_a_type() -> None:
 async def test_faults_of_watches_reach_http2(certificates: pki.Pki, fault: str) -> None:
     """The stream ends after the first event; its connection goes on."""
     async with open_api(env=frozen()) as server:
-        server.api.injector().add(Rule(fault=fault, id="mine", verb="watch", after_events=1))
+        server.api.faults.add(Rule(fault=fault, id="mine", verb="watch", after_events=1))
         script = [Ask("GET", "/api/v1/namespaces?watch=1"), Ask("GET", "/version")]
         watched, version = await lane_http2(server, script, certificates)
     assert watched.head.get(b"x-kubetrio-fault") == b"mine"

@@ -54,7 +54,6 @@ def test_kopf(kube_cluster, kopf_runner, kubernetes_client, kube_namespace):
 
 def test_none_is_left_for_the_next_test(kube_cluster):
     assert kube_cluster.faults.rules() == []
-    assert "inject" not in kube_cluster.server.api.stages
 """
 
 

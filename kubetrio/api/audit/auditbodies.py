@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from kubetrio.api.encoding import serializers
 from kubetrio.api.request import Request
 from kubetrio.api.response import JSON, Response
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.machinery.remember import counted
 from kubetrio.resources.objects import canonical
 from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
@@ -18,6 +20,18 @@ from kubetrio.wire import gojson, protowire
 from kubetrio.wire.jsonwire import encode
 
 Object = dict[str, Any]
+
+
+class Told(NamedTuple):
+    """Code and ``responseStatus`` of an answer, for the last events of its request.
+
+    Args:
+        code: status code.
+        status: the `Status` as JSON.
+    """
+
+    code: int
+    status: bytes
 
 
 def patch_json(body: bytes) -> Callable[[], bytes]:
@@ -62,6 +76,13 @@ def object_json(request: Request, resource: Kind, *, omit: bool) -> Callable[[],
         return encode(canonical(obj, obj.get("kind") or "", obj.get("apiVersion") or ""))
 
     return make
+
+
+@counted
+@lru_cache(128)
+def code_json(code: int) -> bytes:
+    """``responseStatus`` of an answer that is no `Status`."""
+    return b'{"metadata":{},"code":%d}' % code
 
 
 def _drop_managed(doc: Object) -> None:

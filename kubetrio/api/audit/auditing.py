@@ -10,13 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVarTuple
+from typing import Any, TypeVarTuple
 
 import orjson
 import trio
 
 from kubetrio.api.api import Edge
-from kubetrio.api.audit.auditbodies import delete_json, document_json, object_json, patch_json
+from kubetrio.api.audit.auditbodies import (
+    Told,
+    code_json,
+    delete_json,
+    document_json,
+    object_json,
+    patch_json,
+)
 from kubetrio.api.audit.auditsource import AGENT_BYTES, source_of
 from kubetrio.api.flowcontrol import is_long_running
 from kubetrio.api.request import Request
@@ -337,13 +344,6 @@ class _Keeping:
         await self._channel.wait_closed()
 
 
-class Told(NamedTuple):
-    """What the last events say of an answer."""
-
-    code: int
-    status: bytes
-
-
 async def answered(edge: Edge, request: Request, response: AnyResponse) -> None:
     """Note the answer of a request, now or as its stream begins and ends."""
     record: Record = request.record
@@ -472,13 +472,6 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
     return found
 
 
-@counted
-@lru_cache(128)
-def code_json(code: int) -> bytes:
-    """``responseStatus`` of an answer that is no `Status`."""
-    return b'{"metadata":{},"code":%d}' % code
-
-
 async def _told(edge: Edge, request: Request, record: Record, answer: Response) -> Told:
     """What is said of a whole answer; its object is kept, if that is wanted."""
     code, body = answer.status, answer.body
@@ -497,8 +490,8 @@ async def _told(edge: Edge, request: Request, record: Record, answer: Response) 
         doc = document_json(answer, omit=omit)
     if doc.startswith(PLAIN_STATUS):
         status = orjson.loads(doc)
-        said = {name: status[name] for name in STATUS_FIELDS if name in status}
-        told = Told(code, encode({**said, "code": code}))
+        fields = {name: status[name] for name in STATUS_FIELDS if name in status}
+        told = Told(code, encode({**fields, "code": code}))
     else:
         told = Told(code, code_json(code))
     if level is Level.REQUEST_RESPONSE:

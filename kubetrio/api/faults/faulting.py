@@ -1,4 +1,4 @@
-"""Stages that are in the pipeline while there are rules of faults.
+"""Stages that look whether rules of faults are in force for a request.
 
 A 401 comes where authentication would say it.  All other faults come when flow control and
 authorizers have let a request pass, its body has been read and its resource is known; so answers
@@ -10,13 +10,12 @@ Paths that are not resources, and what other servers serve, have no faults.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import partial
 from typing import Any
 
 import trio
 
 from kubetrio.api import verbs
-from kubetrio.api.api import Api, Named, Stage
+from kubetrio.api.api import Edge, Stage, Storage
 from kubetrio.api.faults.faultywatch import FaultyWatch
 from kubetrio.api.flowcontrol import too_many_requests
 from kubetrio.api.request import Request
@@ -34,24 +33,6 @@ RETRY_AFTER_S = 1
 TOKENS = frozenset({"401"})
 OTHERS = frozenset(FAULTS) - TOKENS
 OUT_OF_TIME = "request did not complete within the allotted timeout"
-
-
-def with_faults(api: Api, faults: Injector, usual: Named) -> Named:
-    """Return the stages of a pipeline with those that inject faults among them.
-
-    Args:
-        api: the parts of the server.
-        faults: the rules.
-        usual: its stages, by name.
-    """
-    stages: list[tuple[str, Stage]] = []
-    for name, stage in usual:
-        if name == "admit_and_store":
-            stages.append(("inject", partial(inject, api, faults, stage)))
-        stages.append((name, stage))
-        if name == "authenticate":
-            stages.append(("refuse_token", partial(refuse_token, faults)))
-    return tuple(stages)
 
 
 def _subject(request: Request) -> Subject:
@@ -89,7 +70,7 @@ def refuse_token(faults: Injector, request: Request) -> Answer:
     Raises:
         ApiError: 401.
     """
-    if not request.info.is_resource:
+    if not faults.active or not request.info.is_resource:
         return None
     for active in faults.of(_subject(request), TOKENS):
         _mark(request, active)
@@ -98,43 +79,50 @@ def refuse_token(faults: Injector, request: Request) -> Answer:
 
 
 def inject(
-    api: Api, faults: Injector, store: Stage, request: Request
+    storage: Storage, edge: Edge, faults: Injector, store: Stage, request: Request
 ) -> Answer | Awaitable[Answer]:
     """Find what is to go wrong with a request.
 
     Args:
-        api: the parts of the server.
+        storage: whose revisions are stale answers.
+        edge: how long requests may take, and how events are written.
         faults: the rules.
         store: the stage behind this one, for watches that are to go wrong.
         request: the request.
     """
-    if request.resource is None:
+    if not faults.active or request.resource is None:
         return None
-    found = faults.of(_subject(request), OTHERS)
-    return _inject(api, store, request, request.resource, found) if found else None
+    actives = faults.of(_subject(request), OTHERS)
+    if not actives:
+        return None
+    return _inject(storage, edge, store, request, request.resource, actives)
 
 
 async def _inject(
-    api: Api, store: Stage, request: Request, resource: Kind, found: list[Active]
+    storage: Storage,
+    edge: Edge,
+    store: Stage,
+    request: Request,
+    resource: Kind,
+    actives: list[Active],
 ) -> Answer:
-    """Have a request go wrong in all the ways that were found.
+    """Have a request go wrong in all the ways that its rules say.
 
     Raises:
         ApiError: one of them is an answer.
     """
     stale: int | None = None
     watches: list[Active] = []
-    for active in found:
+    for active in actives:
         _mark(request, active)
         rule = active.rule
         if rule.fault == "latency":
-            await _wait(api.edge.config.request_timeout_s, active)
+            await _wait(edge.config.request_timeout_s, active)
         elif rule.fault == "stale":
             if request.query and request.query.get("resourceVersion") == "0":
-                newest = (
-                    api.storage.hub.revision - rule.revisions if rule.revisions else active.revision
-                )
-                stale = max(newest, api.storage.store.compacted, 1)
+                behind = storage.hub.revision - rule.revisions
+                newest = behind if rule.revisions else active.revision
+                stale = max(newest, storage.store.compacted, 1)
         elif request.info.verb == "watch" and rule.fault in ON_WATCHES:
             watches.append(active)
         elif rule.fault == "429":
@@ -142,7 +130,7 @@ async def _inject(
         else:
             raise failure(request, resource, active)
     if stale is not None and request.info.verb == "get":
-        return await verbs.get_at(api.storage, api.edge, request, resource, stale)
+        return await verbs.get_at(storage, edge, request, resource, stale)
     if stale is not None:
         request.query = {
             **request.query, "resourceVersion": str(stale), "resourceVersionMatch": "Exact",
@@ -152,7 +140,7 @@ async def _inject(
     answer = store(request)
     if answer is not None and not isinstance(answer, ANSWERS):
         answer = await answer
-    return _faulty(api, request, resource, answer, watches)
+    return _faulty(storage, edge, request, resource, answer, watches)
 
 
 ON_WATCHES = frozenset({"410", "watch-drop", "watch-close", "watch-stall", "watch-delay"})
@@ -171,16 +159,21 @@ async def _wait(limit_s: float, active: Active) -> None:
 
 
 def _faulty(
-    api: Api, request: Request, resource: Kind, answer: Answer, watches: list[Active]
+    storage: Storage,
+    edge: Edge,
+    request: Request,
+    resource: Kind,
+    answer: Answer,
+    watches: list[Active],
 ) -> Answer:
     if not isinstance(answer, StreamResponse):
         return answer  # no watch came of it
     for active in watches:
         last = b""
         if active.rule.fault == "410":
-            revision = api.storage.hub.revision
+            revision = storage.hub.revision
             gone = status.expired(f"too old resource version: {_begun(request)} ({revision})")
-            last = verbs.watch_error(api.edge, request, resource, gone.status())
+            last = verbs.watch_error(edge, request, resource, gone.status())
         made = FaultyWatch(active, answer.run, answer.content_type, last)
         answer.run = made.run
     return answer

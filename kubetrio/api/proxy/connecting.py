@@ -1,7 +1,7 @@
 """Paths that lead to where a pod runs: streams and proxies.
 
-What is decided here is where they lead and who may go there; `api.proxying` and `api.upgrading`
-carry the bytes.
+This module decides where they lead and who may go there; `proxying` and `upgrading` carry the
+bytes.
 
 Source: connect operations of Pod, Service and Node in the API reference; KEP-4006 (streams over
 WebSocket).
@@ -9,8 +9,9 @@ WebSocket).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,11 +28,12 @@ from kubetrio.api.proxy.locations import (
     pod_location,
     service_location,
 )
+from kubetrio.api.proxy.podlogs import log
 from kubetrio.api.proxy.proxying import forward
 from kubetrio.api.proxy.upgrading import TUNNELLED, tunnel, unwrapped
 from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import AnyResponse
-from kubetrio.api.subresources.podlogs import log
+from kubetrio.api.verbs import Verb
 from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.asking import verdict_of
 from kubetrio.machinery.identity import Decision
@@ -40,8 +42,6 @@ from kubetrio.resources import reading
 from kubetrio.schema import wellknown
 from kubetrio.schema.kind import Kind
 
-Connect = Callable[[Api, Request, Kind], Awaitable[AnyResponse]]
-"""What answers a path: it needs all parts of the server."""
 WEBSOCKETS = "ExtendWebSocketsToKubelet"
 """What a kubelet declares that takes every WebSocket as it comes."""
 STREAM_SWITCHES = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
@@ -132,33 +132,45 @@ def _needs_upgrade(request: Request) -> None:
         raise bad_request("Upgrade request required")
 
 
-async def stream(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def stream(
+    storage: Storage,
+    security: Security,
+    writes: Writes,
+    edge: Edge,
+    request: Request,
+    resource: Kind,
+) -> AnyResponse:
     """A process in a container, or its terminal."""
-    await _admit(api.writes, request, resource)
-    await _may_create(api.security, request)
-    path, kubelet = await _pod_and_kubelet(api.storage, api.edge, request, resource, container=True)
+    await _admit(writes, request, resource)
+    await _may_create(security, request)
+    path, kubelet = await _pod_and_kubelet(storage, edge, request, resource, container=True)
     _needs_upgrade(request)
     where = kubelet.location(f"/{request.info.subresource}/{path}", stream_query(request))
     if translating.wanted(request) and WEBSOCKETS not in kubelet.features:
-        return translating.translate(api.edge, request, where, streams_of(request))
-    return await tunnel(api.edge, request, where)
+        return translating.translate(edge, request, where, streams_of(request))
+    return await tunnel(edge, request, where)
 
 
-async def portforward(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def portforward(
+    storage: Storage,
+    security: Security,
+    writes: Writes,
+    edge: Edge,
+    request: Request,
+    resource: Kind,
+) -> AnyResponse:
     """Ports of a pod."""
-    await _admit(api.writes, request, resource)
-    await _may_create(api.security, request)
+    await _admit(writes, request, resource)
+    await _may_create(security, request)
     ports = forwarded_ports(request.query_list("ports"))
-    path, kubelet = await _pod_and_kubelet(
-        api.storage, api.edge, request, resource, container=False
-    )
+    path, kubelet = await _pod_and_kubelet(storage, edge, request, resource, container=False)
     _needs_upgrade(request)
     query = urlencode({"port": ",".join(map(str, ports))}) if ports else ""
     where = kubelet.location(f"/portForward/{path}", query)
     tunnelled = tunnelled_protocols(request)
     if tunnelled and WEBSOCKETS not in kubelet.features:
-        return await unwrapped(api.edge, request, where, tunnelled)
-    return await tunnel(api.edge, request, where)
+        return await unwrapped(edge, request, where, tunnelled)
+    return await tunnel(edge, request, where)
 
 
 def tunnelled_protocols(request: Request) -> list[str]:
@@ -193,27 +205,36 @@ def forwarded_ports(values: Sequence[str]) -> list[int]:
 # ---------------------------------------------------------------------- proxies
 
 
-async def proxy(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def proxy(
+    storage: Storage, writes: Writes, edge: Edge, request: Request, resource: Kind
+) -> AnyResponse:
     """HTTP to a pod, to an endpoint of a service, or to a kubelet."""
-    await _admit(api.writes, request, resource)
+    await _admit(writes, request, resource)
     info = request.info
     match resource.resource:
         case wellknown.PODS:
-            location = await pod_location(api.storage, api.edge, info.namespace, info.name)
+            location = await pod_location(storage, edge, info.namespace, info.name)
         case wellknown.SERVICES:
-            location = await service_location(api.storage, api.edge, info.namespace, info.name)
+            location = await service_location(storage, edge, info.namespace, info.name)
         case _:
-            location = await node_location(api.storage, api.edge, info.name)
+            location = await node_location(storage, edge, info.name)
     location = behind_proxy(location, info.path, info.parts, request.raw_query)
     passed_on = tunnel if request.upgrade else forward
-    return await passed_on(api.edge, request, location)
+    return await passed_on(edge, request, location)
 
 
-CONNECTING: Mapping[str, Connect] = {
-    "attach": stream,
-    "exec": stream,
-    "log": log,
-    "portforward": portforward,
-    "proxy": proxy,
-}
-"""What answers each subresource."""
+def verbs_of(api: Api) -> Mapping[str, Verb]:
+    """Return what answers each subresource, bound to the parts that it works with.
+
+    Args:
+        api: the parts.
+    """
+    storage, security, writes, edge = api.storage, api.security, api.writes, api.edge
+    streaming = partial(stream, storage, security, writes, edge)
+    return {
+        "attach": streaming,
+        "exec": streaming,
+        "log": partial(log, storage, edge),
+        "portforward": partial(portforward, storage, security, writes, edge),
+        "proxy": partial(proxy, storage, writes, edge),
+    }

@@ -11,7 +11,8 @@ import orjson
 from kubetrio.api import options, patching
 from kubetrio.api.api import Api, Edge, Storage, Writes
 from kubetrio.api.applying import configuration_of
-from kubetrio.api.encoding.encoders import AnyEncoder, encoder_for, offered
+from kubetrio.api.encoding.accepting import offered
+from kubetrio.api.encoding.encoders import AnyEncoder, encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.verbs import Verb, object_namespace

@@ -11,13 +11,13 @@ from typing import Any
 
 from kubetrio.api import options
 from kubetrio.api.admitting import admitted
-from kubetrio.api.api import Api, Storage
+from kubetrio.api.api import Api, ApiConfig, Edge, Storage, Writes
 from kubetrio.api.encoding.encoders import encoder_for
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.api.subresources.pods import check_namespace
 from kubetrio.api.verbs import Verb
-from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, claims_of
+from kubetrio.auth.issuing import EXTENSION_S, WARN_AFTER_S, TokenIssuer, claims_of
 from kubetrio.auth.serviceaccounts import credential_id
 from kubetrio.kinds.authentication.tokenrequests import TOKEN_REQUEST
 from kubetrio.kinds.common.defaulters import ordered
@@ -119,11 +119,11 @@ async def _bound(
         raise bad_request("Name parameter required.")
     resource = storage.registry.resources["", "v1", BINDABLE[kind]]
     namespace = info.namespace if resource.namespaced else ""
-    found = await reading.read(storage.store, resource, namespace, name)
-    uid = found["metadata"]["uid"]
+    referent = await reading.read(storage.store, resource, namespace, name)
+    uid = referent["metadata"]["uid"]
     bound = {kind.lower(): {"name": name, "uid": uid}}
     if kind == "Pod":
-        spec = found["spec"]
+        spec = referent["spec"]
         if spec.get("serviceAccountName", "") != info.name:
             raise bad_request(
                 f"cannot bind token for serviceaccount {quote(info.name)} to pod running with "
@@ -146,59 +146,46 @@ async def _bound(
     return bound
 
 
-async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
-    """A token."""
-    edge = api.edge
+async def create(
+    storage: Storage,
+    writes: Writes,
+    edge: Edge,
+    issuer: TokenIssuer | None,
+    request: Request,
+    resource: Kind,
+) -> AnyResponse:
+    """Issue a token."""
     encoder = encoder_for(request, TOKEN_REQUEST, NO_TABLE, edge.env.now, edge.cache)
     chosen = options.write_options(request, "CreateOptions")
-    issuer = api.security.issuer
     if issuer is None:
         raise ApiError(501, "NotImplemented", "this server has no key that signs tokens", {})
-    info, body = request.info, request.body
     check_namespace(request)
     now = edge.env.now()
-    default_request(body)
-    manager = FieldManager(TOKEN_REQUEST, chosen.field_manager, format_time(now), info.subresource)
-    manager.created(body)
-    sent: Object = {
-        "kind": TOKEN_REQUEST.kind,
-        "apiVersion": TOKEN_REQUEST.api_version,
-        "metadata": ordered(META, body["metadata"]),
-        "spec": ordered(SPEC, body["spec"]),
-        "status": {"token": "", "expirationTimestamp": None},
-    }
+    sent = _opened(request, chosen.field_manager, now)
     async with admitted(
-        api.writes, request, resource, sent, dry_run=chosen.dry_run, options=chosen.options
+        writes, request, resource, sent, dry_run=chosen.dry_run, options=chosen.options
     ) as shown:
-        # What a request leaves open is filled in here: for kubelets it makes a difference.
-        meta: Object = dict(shown.get("metadata") or {})
-        spec: Object = dict(shown.get("spec") or {})
-        check_name(meta, info.name)
-        account = await reading.read(api.storage.store, resource, info.namespace, info.name)
-        uid = account["metadata"]["uid"]
-        check_uid(meta, info.name, uid)
-        spec["audiences"] = audiences = list(spec.get("audiences") or edge.config.audiences)
-        seconds: int = spec.get("expirationSeconds") or 0
-        meta.update(name=info.name, namespace=info.namespace, uid=uid)
-        meta["creationTimestamp"] = format_time(now)
-        check_life(seconds)
-        shown.update(metadata=ordered(META, meta), spec=ordered(SPEC, spec))
+        account = await _complete(storage, edge.config, request, resource, shown, now)
+    spec: Object = shown["spec"]
     reference = spec.get("boundObjectRef")
-    bound = await _bound(api.storage, request, reference) if reference is not None else {}
+    bound = await _bound(storage, request, reference) if reference is not None else {}
+    seconds: int = spec.get("expirationSeconds") or 0
     longest = edge.config.longest_token_s
     if longest and seconds > longest:
         request.warn([f"requested expiration of {seconds} seconds shortened to {longest} seconds"])
-        seconds = spec["expirationSeconds"] = longest
-        shown["spec"] = ordered(SPEC, spec)
-    for_this_api = set(audiences) <= set(edge.config.audiences)
+        seconds = longest
+        shown["spec"] = spec = ordered(SPEC, {**spec, "expirationSeconds": longest})
     extended = (
-        edge.config.extend_tokens and "pod" in bound and seconds == WARN_AFTER_S and for_this_api
+        edge.config.extend_tokens
+        and "pod" in bound
+        and seconds == WARN_AFTER_S
+        and set(spec["audiences"]) <= set(edge.config.audiences)
     )
     token_id = edge.env.new_uid()
     claims = claims_of(
         account,
         issuer=issuer.issuer,
-        audiences=audiences,
+        audiences=spec["audiences"],
         now=int(now),
         life_s=EXTENSION_S if extended else seconds,
         warn_after_s=seconds if extended else 0,
@@ -212,6 +199,52 @@ async def create(api: Api, request: Request, resource: Kind) -> AnyResponse:
     return Response(201, body, encoder.content_type)
 
 
+def _opened(request: Request, field_manager: str, now: float) -> Object:
+    """The request for a token as admission sees it first, with defaults and owned fields."""
+    body = request.body
+    default_request(body)
+    subresource = request.info.subresource
+    FieldManager(TOKEN_REQUEST, field_manager, format_time(now), subresource).created(body)
+    return {
+        "kind": TOKEN_REQUEST.kind,
+        "apiVersion": TOKEN_REQUEST.api_version,
+        "metadata": ordered(META, body["metadata"]),
+        "spec": ordered(SPEC, body["spec"]),
+        "status": {"token": "", "expirationTimestamp": None},
+    }
+
+
+async def _complete(
+    storage: Storage,
+    config: ApiConfig,
+    request: Request,
+    resource: Kind,
+    shown: Object,
+    now: float,
+) -> Object:
+    """Fill in what a request leaves open; return its service account.
+
+    That happens behind mutating admission: for kubelets it makes a difference.
+
+    Raises:
+        ApiError: 404, 409 or 422.
+    """
+    info = request.info
+    meta: Object = dict(shown.get("metadata") or {})
+    spec: Object = dict(shown.get("spec") or {})
+    check_name(meta, info.name)
+    account = await reading.read(storage.store, resource, info.namespace, info.name)
+    uid = account["metadata"]["uid"]
+    check_uid(meta, info.name, uid)
+    spec["audiences"] = list(spec.get("audiences") or config.audiences)
+    meta.update(name=info.name, namespace=info.namespace, uid=uid)
+    meta["creationTimestamp"] = format_time(now)
+    check_life(spec.get("expirationSeconds") or 0)
+    shown.update(metadata=ordered(META, meta), spec=ordered(SPEC, spec))
+    return account
+
+
 def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:
     """See `kubetrio.api.subresources.verbs`."""
-    return {("token", "create"): partial(create, api)}
+    issuer = api.security.issuer
+    return {("token", "create"): partial(create, api.storage, api.writes, api.edge, issuer)}

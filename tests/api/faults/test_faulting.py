@@ -58,7 +58,7 @@ async def test_a_status_is_what_kube_apiserver_says(
     """Once; then everything is as usual, and nothing of it was done."""
     await client.request("POST", CONFIGMAPS, json=named("one"))
     body: dict[str, Any] = {"json": named("one", a="b")} if method == "PUT" else {}
-    server.api.injector().add(Rule(fault=fault, id="mine", count=1))
+    server.api.faults.add(Rule(fault=fault, id="mine", count=1))
     answer = await client.request(method, CONFIGMAPS + "/one", **body)
     said = answer.json()
     assert (answer.status, said["code"], said["reason"]) == (code, code, reason)
@@ -71,7 +71,7 @@ async def test_a_status_is_what_kube_apiserver_says(
 
 async def test_429_is_that_of_flow_control(server: InProcess, client: Client) -> None:
     """In plain text, with ``Retry-After``."""
-    server.api.injector().add(Rule(fault="429", retry_after_s=7))
+    server.api.faults.add(Rule(fault="429", retry_after_s=7))
     answer = await client.request("GET", CONFIGMAPS)
     assert answer.status == 429
     assert answer.body == b"Too many requests, please try again later.\n"
@@ -80,7 +80,7 @@ async def test_429_is_that_of_flow_control(server: InProcess, client: Client) ->
 
 async def test_a_created_name_is_taken(server: InProcess, client: Client) -> None:
     """A conflict of a create is another one; rules find the name in the body."""
-    server.api.injector().add(Rule(fault="409", verb="create", name=["one", ""]))
+    server.api.faults.add(Rule(fault="409", verb="create", name=["one", ""]))
     one = await client.request("POST", CONFIGMAPS, json=named("one"))
     assert one.json()["reason"] == "AlreadyExists"
     assert one.json()["message"] == 'configmaps "one" already exists'
@@ -93,7 +93,7 @@ async def test_a_created_name_is_taken(server: InProcess, client: Client) -> Non
 
 async def test_a_list_is_too_old(server: InProcess, client: Client) -> None:
     """410 as after a compaction; a watch of the same rule is told in an event."""
-    server.api.injector().add(Rule(fault="410"))
+    server.api.faults.add(Rule(fault="410"))
     listed = await client.request("GET", CONFIGMAPS + "?resourceVersion=3")
     assert (listed.status, listed.json()["reason"]) == (410, "Expired")
     watched = await client.request("GET", WATCHED + "3")
@@ -106,7 +106,7 @@ async def test_a_list_is_too_old(server: InProcess, client: Client) -> None:
 
 async def test_rules_are_for_whom_they_name(server: InProcess, client: Client) -> None:
     """The user after impersonation; and one whom nothing is allowed is told that."""
-    server.api.injector().add(Rule(fault="503", user="robot"))
+    server.api.faults.add(Rule(fault="503", user="robot"))
     headers = {"Impersonate-User": "robot", "Impersonate-Group": "system:masters"}
     assert (await client.request("GET", CONFIGMAPS, headers=headers)).status == 503
     assert (await client.request("GET", CONFIGMAPS)).status == 200
@@ -119,7 +119,7 @@ async def test_latency_ends_with_its_rule(
     server: InProcess, client: Client, autojump_clock: trio.testing.MockClock
 ) -> None:
     """It takes so long, unless the rule goes first; never longer than requests may."""
-    faults = server.api.injector()
+    faults = server.api.faults
     slow = faults.add(Rule(fault="latency", delay_s=20))
 
     async def took() -> tuple[float, int]:
@@ -143,7 +143,7 @@ async def test_latency_ends_with_its_rule(
 async def test_reads_at_0_are_stale(server: InProcess, client: Client) -> None:
     """From the moment of the rule, or so many revisions ago; other reads are not."""
     await client.request("POST", CONFIGMAPS, json=named("one", a="1"))
-    faults = server.api.injector()
+    faults = server.api.faults
     frozen = faults.add(Rule(fault="stale", resource="configmaps"))
     then = server.api.storage.hub.revision
     await client.request("PUT", CONFIGMAPS + "/one", json=named("one", a="2"))
@@ -175,7 +175,7 @@ async def events(server: InProcess, client: Client) -> AsyncIterator[Any]:
     async with server.connect() as watcher, trio.open_nursery() as nursery:
 
         async def watched(rule: Rule, *names: str, query: str = "") -> Client:
-            server.api.injector().add(rule)
+            server.api.faults.add(rule)
             target = f"{WATCHED}{server.api.storage.hub.revision}{query}"
             await watcher.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
             assert (await watcher.head()).get(b"x-kubetrio-fault") == b"watch"
@@ -223,7 +223,7 @@ async def test_a_watch_stalls(
     with trio.move_on_after(100) as waited:
         await watcher.chunk()
     assert waited.cancelled_caught
-    server.api.injector().clear()
+    server.api.faults.clear()
     left = (await watcher.chunk()) + (await watcher.chunk())
     assert [name_of(line) for line in left.splitlines()] == ["b", "c"]
 
@@ -262,24 +262,24 @@ async def test_a_watch_breaks_after_a_time(
 # ---------------------------------------------------------------- the server
 
 
-async def test_the_pipeline_is_as_usual_without_rules(server: InProcess) -> None:
-    """Before the first, and after the last."""
-    assert server.api.faults is None
-    usual = server.api.stages
-    assert "inject" not in usual
-    faults = server.api.injector()
-    faults.add(Rule(fault="500"))
-    assert list(server.api.stages) == [
+async def test_stages_are_chosen_once(server: InProcess, client: Client) -> None:
+    """Those of faults are there from the start, and let pass what no rule is about."""
+    faults, stages = server.api.faults, server.api.stages
+    assert list(stages) == [
         "parse", "authenticate", "refuse_token", "audit", "impersonate", "flow_control",
         "authorize", "decode", "inject", "admit_and_store",
     ]  # fmt: skip
+    assert (await client.request("GET", CONFIGMAPS)).status == 200
+    faults.add(Rule(fault="500"))
+    assert (await client.request("GET", CONFIGMAPS)).status == 500
     faults.clear()
-    assert server.api.stages == usual
+    assert (await client.request("GET", CONFIGMAPS)).status == 200
+    assert server.api.stages == stages
 
 
 async def test_faults_are_counted(server: InProcess, client: Client) -> None:
     """By rule and fault."""
-    server.api.injector().add(Rule(fault="503", id="down", resource="pods"))
+    server.api.faults.add(Rule(fault="503", id="down", resource="pods"))
     for path in ("/api/v1/pods", "/api/v1/nodes", "/api/v1/pods"):
         await client.request("GET", path)
     text = (await client.request("GET", "/metrics")).body.decode()
@@ -322,7 +322,7 @@ async def test_rules_are_added_together_or_not_at_all(tmp_path: Path) -> None:
             answer = await client.request("POST", "/debug/faults", json=body)
             assert answer.status == 400
             assert answer.json()["message"].startswith(why)
-        assert server.api.injector().rules() == []
+        assert server.api.faults.rules() == []
 
 
 async def test_rules_of_a_file_are_there_from_the_start(tmp_path: Path) -> None:

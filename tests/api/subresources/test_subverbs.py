@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from kubetrio.api.proxy.containers import container_of
-from kubetrio.api.subresources.podlogs import check_log_options, log_options
+from kubetrio.api.proxy.podlogs import check_log_options, log_options
 from kubetrio.api.subresources.reviews import spec_causes
 from kubetrio.auth.issuing import TokenIssuer
 from kubetrio.backend.dial import DialError

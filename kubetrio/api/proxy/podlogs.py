@@ -11,8 +11,8 @@ from typing import NoReturn
 from urllib.parse import urlencode, urljoin
 
 from kubetrio.api import options
-from kubetrio.api.api import Api, Edge
-from kubetrio.api.encoding.encoders import accept
+from kubetrio.api.api import Edge, Storage
+from kubetrio.api.encoding.accepting import accept
 from kubetrio.api.proxy.containers import container_of
 from kubetrio.api.proxy.locations import Location, connected, kubelet_of
 from kubetrio.api.proxy.proxying import Relay, closing_on_error, stoppable, unknown_error
@@ -151,7 +151,7 @@ def check_log_options(asked: LogOptions, name: str, *, split: bool) -> None:
         raise invalid(GroupKind("", "PodLogOptions"), name, causes)
 
 
-async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
+async def log(storage: Storage, edge: Edge, request: Request, resource: Kind) -> AnyResponse:
     """Output of a container; nothing from a pod that has no node.
 
     Raises:
@@ -159,12 +159,12 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     """
     info, query = request.info, request.query
     accepted = accept(request, LOG)
-    split = api.edge.config.split_logs
+    split = edge.config.split_logs
     asked = log_options(query)
     if split and asked.stream is None:
         asked = replace(asked, stream=ALL)
     check_log_options(asked, info.name, split=split)
-    pod = await reading.read(api.storage.store, resource, info.namespace, info.name)
+    pod = await reading.read(storage.store, resource, info.namespace, info.name)
     container = container_of(pod, query.get("container", ""))
     if accepted.as_kind.endswith("List"):
         raise metadata_shape_mismatch(accepted.as_kind, "*rest.LocationStreamer", is_list=False)
@@ -173,12 +173,12 @@ async def log(api: Api, request: Request, resource: Kind) -> AnyResponse:
     node = pod["spec"].get("nodeName")
     if not node:
         return Response(204, b"", b"")
-    kubelet = await kubelet_of(api.storage, api.edge, node, resource.group_resource)
+    kubelet = await kubelet_of(storage, edge, node, resource.group_resource)
     path = f"/containerLogs/{info.namespace}/{info.name}/{container}"
     insecure = truthy(query.get("insecureSkipTLSVerifyBackend", "0"))
     trust = PeerVerification.KUBELET_UNVERIFIED if insecure else PeerVerification.KUBELET
     request.take_time()
-    return await _read(api.edge, request, kubelet.location(path, asked.query, trust))
+    return await _read(edge, request, kubelet.location(path, asked.query, trust))
 
 
 async def _read(edge: Edge, request: Request, where: Location) -> AnyResponse:
@@ -211,16 +211,16 @@ async def _refused(exchange: Exchange, answer: AnswerHead, where: Location, name
     if MULTIPLE <= status < BAD and answer.get(b"location"):
         moved = urljoin(where.url, answer.get(b"location").decode("latin-1"))
         raise unknown_error(f'Get "{moved}": redirects forbidden')
-    said = b""
+    body = b""
     try:
-        while len(said) < MAX_ERROR_BYTES:
+        while len(body) < MAX_ERROR_BYTES:
             piece = await exchange.read()
             if not piece:
                 break
-            said += piece
+            body += piece
     except BackendError as error:
         raise internal_error(str(error)) from None
-    text = said[:MAX_ERROR_BYTES].decode("utf-8", "replace")
+    text = body[:MAX_ERROR_BYTES].decode("utf-8", "replace")
     if status == INTERNAL:
         raise internal_error(text)
     if status == BAD:
