@@ -51,9 +51,9 @@ class Sent:
     def sent(self, frames: Frames) -> None:
         """Count the events of a batch for one more watcher."""
         if not frames.times:
-            self._untold.append(frames)
-            if len(self._untold) > MOST_UNTOLD:
+            if len(self._untold) == MOST_UNTOLD:
                 self._add_up()
+            self._untold.append(frames)
         frames.times += 1
 
     def alone(self, sizes: Sequence[int]) -> None:
