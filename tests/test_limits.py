@@ -328,7 +328,7 @@ ELSEWHERE = {
         "api/test_pendingbodies.py::test_one_user_leaves_room_for_another"
     ),
     "object as it is stored, in JSON": (
-        "resources/test_stored_objects.py::test_what_is_too_large_is_refused"
+        "resources/test_resources_objects.py::test_what_is_too_large_is_refused"
     ),
     "defaults that a schema adds to a custom resource": (
         "crd/test_custom_budget.py::test_defaults_take_no_more_room_than_there_is"
@@ -370,7 +370,7 @@ ELSEWHERE = {
     "steps of compiling the patterns of a CustomResourceDefinition": (
         "gotext/regexp/test_goregexp.py::test_compiling_takes_effort"
     ),
-    "connecting to a kubelet": "api/proxy/test_connect.py::test_a_kubelet_that_is_not_there",
+    "connecting to a kubelet": "api/proxy/test_podlogs.py::test_a_kubelet_that_is_not_there",
     "depth of an OpenAPI document of an aggregated server": (
         "api/test_depths.py::test_documents_of_aggregated_servers"
     ),
@@ -383,13 +383,13 @@ ELSEWHERE = {
     "Events (the objects)": "scenarios/test_event_ttl.py::test_events_go_behind_their_ttl",
     "head of a backend's answer": "backend/test_exchange.py::test_a_head_without_end",
     "page whose links are rewritten for a proxy": (
-        "api/proxy/test_connect.py::test_links_lead_through_the_proxy"
+        "api/proxy/test_proxying.py::test_links_lead_through_the_proxy"
     ),
     "what the database holds": (
         "store/sqlite/test_upkeep.py::test_a_full_database_takes_deletions"
     ),
     "memory of the process, without mapped files": (
-        "api/test_pipeline.py::test_without_memory_requests_wait_for_better_times"
+        "api/test_stages.py::test_without_memory_requests_wait_for_better_times"
     ),
     "room on the disk that is kept for deletions and for the end": (
         "store/sqlite/test_space.py::test_only_deletions_are_taken"

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
 import trio
 
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.counting import Counting
 from kubetrio.audit.events import AuditEvent, time_json
-from kubetrio.audit.making import AuditError, load_audit, make_auditor
+from kubetrio.audit.making import load_audit, make_auditor
 from kubetrio.audit.policy import Level
 from kubetrio.config.audit import Audit
 from kubetrio.env import Env
@@ -216,31 +215,3 @@ async def test_a_webhook_with_another_authority_gets_nothing(
             assert await wait
     assert not bodies
     assert auditor.counting.errors == {"webhook": 1}
-
-
-def test_a_kubeconfig_that_is_none_stops_the_start(tmp_path: Path) -> None:
-    """With one line that says so."""
-    policy = tmp_path / "policy.yaml"
-    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
-    config = Audit(policy_file=policy, webhook_config_file=tmp_path / "none")
-    with pytest.raises(AuditError, match=r"^initializing audit webhook: "):
-        load_audit(config)
-
-
-def test_a_policy_that_is_none_stops_the_start(tmp_path: Path) -> None:
-    """With one line that says so."""
-    policy = tmp_path / "policy.yaml"
-    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\n")
-    with pytest.raises(AuditError) as refused:
-        load_audit(Audit(policy_file=policy))
-    assert str(refused.value) == (
-        f"loading audit policy file: loaded illegal policy with 0 rules: from file {policy}"
-    )
-
-
-def test_counters_have_the_names_of_kube_apiserver() -> None:
-    """Four families."""
-    assert [family.name for family in Counting().families()] == [
-        "apiserver_audit_event", "apiserver_audit_requests_rejected", "apiserver_audit_level",
-        "apiserver_audit_error",
-    ]  # fmt: skip

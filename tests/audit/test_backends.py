@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import chain, pairwise
 from pathlib import Path
@@ -19,11 +19,9 @@ from kubetrio.audit.backends import (
     Backend,
     BatchConfig,
     Buffered,
-    Direct,
     Grouped,
     LogPlugin,
     PostError,
-    Truncating,
     WebhookPlugin,
 )
 from kubetrio.audit.counting import Counting
@@ -218,54 +216,7 @@ async def test_those_who_wait_are_written_together(
     assert plugin.batches == [["id-0"], ["id-1", "id-2", "id-3", "id-4"]]
 
 
-@pytest.mark.parametrize("kind", [Grouped, Direct])
-@pytest.mark.parametrize("strict", [False, True])
-async def test_only_strict_refuses(
-    kind: Callable[..., Backend], strict: bool, autojump_clock: trio.testing.MockClock
-) -> None:
-    """A request goes on whose event could not be written, but in mode blocking-strict."""
-    plugin = Recorder()
-    plugin.good = False
-    async with running(kind(plugin, strict=strict)) as auditor:
-        wait = auditor.take(event(0, "RequestReceived"))
-        if wait is not None:
-            assert await wait is not strict
-        else:
-            assert not strict
-
-
-async def test_two_backends_are_both_told(autojump_clock: trio.testing.MockClock) -> None:
-    """And the request is refused if one of them says so."""
-    good, bad = Recorder(), Recorder()
-    bad.good = False
-    async with running(Grouped(bad, strict=True), Direct(good, strict=True)) as auditor:
-        wait = auditor.take(event(0, "RequestReceived"))
-        assert wait is not None
-        assert not await wait
-    assert good.batches == bad.batches == [["id-0"]]
-
-
 # ---------------------------------------------------------------------- truncation
-
-
-async def test_objects_go_from_large_events(autojump_clock: trio.testing.MockClock) -> None:
-    """With a note; one that is still too large, or has no objects, is lost and counted."""
-    plugin, counting = Recorder(), Counting()
-    seen: list[AuditEvent] = []
-
-    class Taking(Grouped):
-        def take(self, event: AuditEvent) -> None:
-            seen.append(event)
-
-    backend = Truncating(Taking(plugin), 600, counting)
-    large = b'"' + b"x" * 600 + b'"'
-    backend.take(event(0, level=Level.REQUEST, request_object=large, annotations={"a": "b"}))
-    backend.take(event(1, uri="/" + "x" * 700, level=Level.REQUEST))
-    backend.take(event(2))
-    assert [one.audit_id for one in seen] == ["id-0", "id-2"]
-    assert not seen[0].request_object
-    assert seen[0].annotations == {"a": "b", "audit.k8s.io/truncated": "true"}
-    assert counting.errors == {"truncate": 1}
 
 
 # ---------------------------------------------------------------------- log and webhook

@@ -238,3 +238,9 @@ async def test_anybody_may_ask(server: InProcess, path: str) -> None:
     """Load balancers have no credentials."""
     async with server.connect(certificate=None) as anonymous:
         assert (await anonymous.request("GET", path)).status == 200
+
+
+async def test_health_as_metrics(client: Client) -> None:
+    """One sample a check (KEP-3466)."""
+    body = (await client.request("GET", "/metrics/slis")).body
+    assert b'kubernetes_healthcheck{name="' in body

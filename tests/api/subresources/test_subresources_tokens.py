@@ -18,6 +18,7 @@ from kubetrio.api.response import AnyResponse
 from kubetrio.api.subresources.tokens import ISSUED
 from kubetrio.auth.issuing import EXTENSION_S, TokenIssuer
 from kubetrio.auth.serviceaccounts import CREDENTIAL_ID
+from kubetrio.backend.dial import DialError
 from kubetrio.config import Config, ServiceAccounts
 from kubetrio.server.parts import Parts
 from kubetrio.testing.client import Answer, Client, connect
@@ -218,3 +219,61 @@ async def test_a_token_in_a_secret_is_dated(issuing: InProcess, certificates: Pk
 
 def _b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+async def nobody(host: str, port: str, _tls: Any, _timeout_s: float) -> Any:
+    """A machine on which nothing listens."""
+    raise DialError(f"dial tcp {host}:{port}: connect: connection refused")
+
+
+async def test_tokens_need_a_key(client: Client) -> None:
+    """A server without one says that it cannot."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    await client.request("POST", accounts, json=body)
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    assert (await client.request("POST", accounts + "/a/token", json=asked)).status == 501
+
+
+@pytest.fixture
+async def signing(certificates: Pki) -> AsyncIterator[Client]:
+    """A connection to a server with a key."""
+    issuer = TokenIssuer(certificates.sa_key)
+    async with open_api(issuer=issuer) as server, server.connect() as client:
+        yield client
+
+
+async def test_tokens_of_service_accounts(signing: Client) -> None:
+    """Ten minutes at least."""
+    client = signing
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    account = (await client.request("POST", accounts, json=body)).json()
+    uid = account["metadata"]["uid"]
+    asked: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+    path = accounts + "/a/token"
+    made = await client.request("POST", path, json=asked)
+    assert made.status == 201
+    assert made.json()["spec"]["expirationSeconds"] == 3600
+    assert made.json()["status"]["token"].count(".") == 2
+    shown = made.json()["metadata"]
+    assert list(shown) == ["name", "namespace", "uid", "creationTimestamp", "managedFields"]
+    assert shown["uid"] == uid
+    [entry] = shown["managedFields"]
+    assert entry["fieldsV1"] == {"f:spec": {"f:expirationSeconds": {}}}
+    elsewhere = await client.request("POST", path, json={**asked, "metadata": {"namespace": "x"}})
+    assert (elsewhere.status, elsewhere.json()["message"]) == (
+        400,
+        "the namespace of the provided object does not match the namespace sent on the request",
+    )
+    other = await client.request("POST", path, json={**asked, "metadata": {"uid": "gone"}})
+    assert other.status == 409
+    assert other.json()["message"] == (
+        'Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "a": the UID in the '
+        f"token request (gone) does not match the UID of the service account ({uid})"
+    )
+    short = orjson.loads(orjson.dumps({**asked, "spec": {"expirationSeconds": 5}}))
+    assert (await client.request("POST", path, json=short)).status == 422
+    nobody = {**asked, "spec": {"boundObjectRef": {"kind": "Pod", "apiVersion": "v1"}}}
+    unbound = await client.request("POST", path, json=nobody)
+    assert (unbound.status, unbound.json()["message"]) == (400, "Name parameter required.")

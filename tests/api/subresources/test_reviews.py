@@ -167,3 +167,27 @@ async def test_reviews_do_not_say_who_they_are(client: Client) -> None:
     assert not {"f:uid", "f:deletionTimestamp"} & set(
         meta["managedFields"][0]["fieldsV1"]["f:metadata"]
     )
+
+
+REVIEWS = "/apis/authorization.k8s.io/v1"
+
+
+async def test_access_reviews(client: Client) -> None:
+    """The administrator may, somebody may not."""
+    spec = {"resourceAttributes": {"verb": "get", "resource": "pods"}}
+    kind = {"apiVersion": "authorization.k8s.io/v1"}
+    mine = {**kind, "kind": "SelfSubjectAccessReview", "spec": spec}
+    answer = await client.request("POST", REVIEWS + "/selfsubjectaccessreviews", json=mine)
+    assert (answer.status, answer.json()["status"]) == (201, {"allowed": True})
+    theirs = {**kind, "kind": "SubjectAccessReview", "spec": {**spec, "user": "x"}}
+    answer = await client.request("POST", REVIEWS + "/subjectaccessreviews", json=theirs)
+    assert answer.json()["status"]["allowed"] is False
+
+
+def test_an_access_review_asks_one_question_about_somebody() -> None:
+    """Both kinds of attributes, none, or nobody: causes as kube-apiserver words them."""
+    both = {"resourceAttributes": {}, "nonResourceAttributes": {"path": "/"}, "user": "x"}
+    fields = [cause.field for cause in spec_causes(both, subject=True)]
+    assert fields == ["spec.nonResourceAttributes"]
+    fields = [cause.field for cause in spec_causes({}, subject=True)]
+    assert fields == ["spec.resourceAttributes", "spec.user"]
