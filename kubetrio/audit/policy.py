@@ -50,7 +50,7 @@ LEVEL_NAMES = {level: name for name, level in NAMES.items()}
 
 
 class RequestFacts(NamedTuple):
-    """What is asked of a policy; also what its answers are remembered by.
+    """Attributes of a request that policies look at; its answers are remembered by them.
 
     Args:
         user: name; empty for a request that was not authenticated.

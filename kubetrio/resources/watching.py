@@ -1,7 +1,7 @@
 """A watch: state and start, events by selector, bookmarks, the end.
 
-One nursery a watch holds its sender, its timers and its disconnect detection, under one cancel
-scope for the time-out and shutdown.  A live watch costs no task switch an event: the hub calls
+One nursery per watch holds its sender, its timers and its disconnect detection, under one cancel
+scope for the time-out and shutdown.  A live watch costs no task switch per event: the hub calls
 `offer`, which takes bytes that are encoded once for all equal watches.
 
 A watch whose objects are converted by a webhook takes no part in that: its
