@@ -17,7 +17,8 @@ from kubetrio.cel.programs import Inputs, Outcome, Program
 from kubetrio.cel.spending import ROWS, counting
 from kubetrio.cel.wording import OUT_OF_BUDGET
 from kubetrio.machinery.status import Cause
-from kubetrio.plugins.policies.policies import MatchConditions, policy_scope
+from kubetrio.plugins.dynamic.conditions import MatchConditions
+from kubetrio.plugins.policies.policies import policy_scope
 from kubetrio.plugins.policies.validating import Validations
 from kubetrio.runtime.effort import STRIDE, Effort, Exhausted, Looking
 from kubetrio.structural.celrules import check_rules, compiled

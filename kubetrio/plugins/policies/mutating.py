@@ -18,13 +18,13 @@ from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
 from kubetrio.env import monotonic
 from kubetrio.machinery.status import ApiError
-from kubetrio.plugins.policies.answers import Answers, answers_of
+from kubetrio.plugins.dynamic.answers import Answers, answers_of
+from kubetrio.plugins.dynamic.inputs import inputs_of
+from kubetrio.plugins.dynamic.objects import object_kind, put_back, read_back, shown
 from kubetrio.plugins.policies.checks import PolicyChecks
 from kubetrio.plugins.policies.dependencies import MUTATING, PolicyDependencies
-from kubetrio.plugins.policies.inputs import inputs_of
 from kubetrio.plugins.policies.mutations import MutationError, Mutations
 from kubetrio.plugins.policies.policies import Invocation, PolicySource
-from kubetrio.plugins.webhooks.objects import object_kind, put_back, read_back, shown
 
 Object = dict[str, Any]
 

@@ -17,8 +17,9 @@ from kubetrio.cel.rewriting import TYPE_KEY
 from kubetrio.machinery import applymerge
 from kubetrio.machinery.applyvalues import TypedError, validate
 from kubetrio.machinery.typeschema import TypeKind, TypeSchema
-from kubetrio.plugins.policies.policies import Expression, MatchConditions, policy_scope
-from kubetrio.plugins.webhooks.patches import FailedPatch, applied
+from kubetrio.plugins.dynamic.conditions import Expression, MatchConditions
+from kubetrio.plugins.dynamic.patches import FailedPatch, applied
+from kubetrio.plugins.policies.policies import policy_scope
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural import Report
 from kubetrio.wire.gojson import GoJsonError

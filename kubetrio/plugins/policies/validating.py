@@ -17,17 +17,12 @@ from kubetrio.admission.plugin import denied
 from kubetrio.cel.programs import Inputs
 from kubetrio.env import monotonic
 from kubetrio.machinery.status import ApiError
-from kubetrio.plugins.policies.answers import Answers, answers_of
+from kubetrio.plugins.dynamic.answers import Answers, answers_of
+from kubetrio.plugins.dynamic.conditions import Expression, MatchConditions
+from kubetrio.plugins.dynamic.inputs import inputs_of
 from kubetrio.plugins.policies.checks import PolicyChecks
 from kubetrio.plugins.policies.dependencies import VALIDATING, PolicyDependencies
-from kubetrio.plugins.policies.inputs import inputs_of
-from kubetrio.plugins.policies.policies import (
-    Expression,
-    Invocation,
-    MatchConditions,
-    PolicySource,
-    policy_scope,
-)
+from kubetrio.plugins.policies.policies import Invocation, PolicySource, policy_scope
 
 Object = dict[str, Any]
 

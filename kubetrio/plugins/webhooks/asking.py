@@ -19,11 +19,11 @@ from kubetrio.machinery.asking import Authorize
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.status import ApiError, bad_request, forbidden, internal_error
 from kubetrio.observe.logs import Log
+from kubetrio.plugins.dynamic.objects import shown
 from kubetrio.plugins.webhooks.answers import NoReview
 from kubetrio.plugins.webhooks.calling import LARGE_BYTES, Caller, place_of
 from kubetrio.plugins.webhooks.credentials import Credentials
 from kubetrio.plugins.webhooks.hooks import Hook, HookSource
-from kubetrio.plugins.webhooks.objects import shown
 from kubetrio.plugins.webhooks.reviews import (
     InvalidAnswer,
     Response,
@@ -153,8 +153,8 @@ class Asker:
 
     async def _conditions_hold(self, hook: Hook, attributes: Attributes, matched: Kind) -> bool:
         from kubetrio.cel.engine import NOT_INSTALLED, available
-        from kubetrio.plugins.policies.answers import answers_of
-        from kubetrio.plugins.policies.inputs import inputs_of
+        from kubetrio.plugins.dynamic.answers import answers_of
+        from kubetrio.plugins.dynamic.inputs import inputs_of
 
         if not available():
             raise internal_error(f"webhook {hook.uid}: {NOT_INSTALLED}")

@@ -24,7 +24,7 @@ from kubetrio.schema.wellknown import NAMESPACE_RESOURCE
 
 if TYPE_CHECKING:
     from kubetrio.admission.objectcache import ObjectCache
-    from kubetrio.plugins.policies.policies import MatchConditions
+    from kubetrio.plugins.dynamic.conditions import MatchConditions
 
 Object = dict[str, Any]
 
@@ -93,7 +93,7 @@ class Hook:
         """Its match conditions; compiled when they are first asked for."""
         if not self._compiled:
             from kubetrio.cel.expressions import admission_scope
-            from kubetrio.plugins.policies.policies import MatchConditions
+            from kubetrio.plugins.dynamic.conditions import MatchConditions
 
             scope = admission_scope(params=False, authorizer=True, composed=False, patches=False)
             self._compiled.append(MatchConditions(self.spec, scope))

@@ -19,6 +19,8 @@ from kubetrio.gotext.text import quote
 from kubetrio.machinery.jsonvalues import copy_json
 from kubetrio.machinery.managedfields import InvalidManagedFields, decode
 from kubetrio.machinery.status import internal_error
+from kubetrio.plugins.dynamic.objects import put_back, read_back, shown
+from kubetrio.plugins.dynamic.patches import FailedPatch, UndecodablePatch, applied, operations_in
 from kubetrio.plugins.webhooks.asking import (
     UNAVAILABLE,
     Asker,
@@ -27,8 +29,6 @@ from kubetrio.plugins.webhooks.asking import (
     WebhookEnvironment,
     off_loop,
 )
-from kubetrio.plugins.webhooks.objects import put_back, read_back, shown
-from kubetrio.plugins.webhooks.patches import FailedPatch, UndecodablePatch, applied, operations_in
 from kubetrio.plugins.webhooks.reviews import JSON_PATCH, Response
 from kubetrio.schema.kind import Kind
 

@@ -16,6 +16,7 @@ from kubetrio.admission.criteria import namespace_of
 from kubetrio.gotext.text import quote
 from kubetrio.machinery.identity import user_info
 from kubetrio.machinery.names import GroupVersionKind
+from kubetrio.plugins.dynamic.objects import kind_in
 from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]
@@ -47,12 +48,6 @@ def version_for(accepted: object) -> str:
         if version in VERSIONS:
             return str(version)
     raise ValueError("webhook does not accept known AdmissionReview versions (v1, v1beta1)")
-
-
-def kind_in(resource: Kind, subresource: str) -> GroupVersionKind:
-    """What kind of object a request for a resource, or for what is below it, is about."""
-    below = resource.subresources.get(subresource)
-    return resource.group_version_kind if below is None else below.kind
 
 
 def options_of(attributes: Attributes) -> Object | None:

@@ -11,8 +11,8 @@ import trio
 
 from kubetrio.admission.attributes import Attributes
 from kubetrio.machinery.status import ApiError, internal_error
+from kubetrio.plugins.dynamic.objects import shown
 from kubetrio.plugins.webhooks.asking import Asker, Call
-from kubetrio.plugins.webhooks.objects import shown
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubetrio.plugins.webhooks.patches import FailedPatch, UndecodablePatch, applied, operations_in
+from kubetrio.plugins.dynamic.patches import FailedPatch, UndecodablePatch, applied, operations_in
 
 DOC = {"metadata": {"name": "c", "finalizers": ["a/b"]}}
 MISSING = "missing value"

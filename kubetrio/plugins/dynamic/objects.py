@@ -16,7 +16,6 @@ from kubetrio.gotext.text import quote
 from kubetrio.kinds.autoscaling.scale import SCALE
 from kubetrio.machinery.names import GroupVersionKind
 from kubetrio.machinery.status import ApiError, internal_error
-from kubetrio.plugins.webhooks.reviews import kind_in
 from kubetrio.resources.conversion import between
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural_scheme import scheme_of
@@ -25,6 +24,12 @@ from kubetrio.wire.jsonwire import find_kind, with_defaults
 from kubetrio.wire.report import Report
 
 Object = dict[str, Any]
+
+
+def kind_in(resource: Kind, subresource: str) -> GroupVersionKind:
+    """What kind of object a request for a resource, or for what is below it, is about."""
+    below = resource.subresources.get(subresource)
+    return resource.group_version_kind if below is None else below.kind
 
 
 def _is_scale(attributes: Attributes) -> bool:

@@ -13,8 +13,8 @@ from kubetrio.admission.criteria import name_in, namespace_of
 from kubetrio.cel.authorizing import Question, authorizer, resource_check
 from kubetrio.cel.programs import Inputs
 from kubetrio.machinery.identity import user_info
-from kubetrio.plugins.policies.answers import Answers
-from kubetrio.plugins.webhooks.objects import shown
+from kubetrio.plugins.dynamic.answers import Answers
+from kubetrio.plugins.dynamic.objects import shown
 from kubetrio.schema.kind import Kind
 
 Object = dict[str, Any]

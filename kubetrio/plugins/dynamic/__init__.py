@@ -1,0 +1,1 @@
+"""What webhooks and policies share: objects as they see them, match conditions, patches."""
