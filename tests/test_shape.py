@@ -18,6 +18,18 @@ LARGE_MODULES = {
 }
 LARGE_FUNCTIONS = {
     "cel/functions.py rows": 120,  # a table
+    "api/encoding/encoders.py": 510,
+    "api/pipeline.py": 523,
+    "encryption/sealed.py": 521,
+    "threads.py": 548,
+}
+LARGE_FUNCTIONS = {
+    "api/bodies.py decode_body": 67,
+    "api/pipeline.py handle": 65,
+    "api/subresources/tokens.py create": 64,
+    "datadir/archive.py backup": 62,
+    "datadir/archive.py restore": 62,
+    "encryption/metrics.py __init__": 99,  # a table of metrics
     "plugins/policies/mutating.py _carry_out": 66,
     "store/sqlite/opening.py _open": 61,
     "store/sqlite/recovery.py open_writer": 77,

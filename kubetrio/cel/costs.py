@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kubetrio.cel import syntax
 from kubetrio.cel.callcosts import LIST, MAP, STRUCT, Argument, Call, call_cost
 from kubetrio.cel.checking import OPTIONAL
 from kubetrio.cel.inference import DYN, Kinds, head, parameters
-from kubetrio.cel.macros import SORT_BY, SORTED_BY, is_loop, variables_of
+from kubetrio.cel.loops import ACCUMULATORS, INPUT, Loop, LoopMaker
+from kubetrio.cel.macros import SORT_BY, SORTED_BY, is_loop
 from kubetrio.cel.ranges import EMPTY, NOTHING, ONE, UNKNOWN, Range, fixed
 from kubetrio.cel.sizes import Sized
 from kubetrio.cel.syntax import Node, kind_of
@@ -31,8 +30,6 @@ _NO_MEMBERS = frozenset(
     {*_SCALARS, "string", "bytes", "null_type", DYN, "any", "list", "type", OPTIONAL}
 )
 """Types whose members cost nothing to select, where they have some at all."""
-_ACCUMULATOR = "@result"
-_ACCUMULATORS = ("__result__", _ACCUMULATOR)
 
 
 class Path:
@@ -90,40 +87,6 @@ class _Local(NamedTuple):
     entry: _Entry | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop, whatever it was written as; ``ids`` of its own nodes do not matter.
-
-    Args:
-        over: what it goes over.
-        variables: of each turn, one or two.
-        accumulator: what is carried along.
-        first: its first value.
-        condition: whether to go on.
-        step: its next value.
-        result: what comes out.
-    """
-
-    over: Node
-    variables: tuple[str, ...]
-    accumulator: str
-    first: Node
-    condition: Node
-    step: Node
-    result: Node
-
-    @property
-    def binds(self) -> bool:
-        """Whether it is there only to give a value a name."""
-        return (
-            kind_of(self.over) == "list_expr"
-            and not self.over.list_expr.elements
-            and self.condition.const_expr.WhichOneof("constant_kind") == "bool_value"
-            and not self.condition.const_expr.bool_value
-            and self.accumulator != _ACCUMULATORS[0]
-        )
-
-
 class Estimator:
     """Estimates one expression.
 
@@ -145,7 +108,7 @@ class Estimator:
         self._sizes: dict[int, Range] = {}
         self._entries: dict[int, _Entry] = {}
         self._locals: defaultdict[str, list[_Local]] = defaultdict(list)
-        self._made = 0
+        self._loops = LoopMaker(self._overloads, self._sizes)
 
     def cost(self, node: Node) -> Range:
         """What a node costs with all below it."""
@@ -166,7 +129,7 @@ class Estimator:
                 if node.call_expr.function == SORT_BY and is_loop(node):
                     return self._sort_by(node)
                 if is_loop(node):
-                    return self._loop(node, self._expanded(node))
+                    return self._loop(node, self._loops.expanded(node))
                 return self._call(node)
             case "list_expr":
                 return self._list(node)
@@ -289,7 +252,7 @@ class Estimator:
         path, item = self._path(node), None
         if items and path is not None:
             names = path.names()
-            if names[0] not in _ACCUMULATORS:
+            if names[0] not in ACCUMULATORS:
                 item = self._at([*names, "@items"])
         constant = node.const_expr
         is_int = constant.WhichOneof("constant_kind") == "int64_value"
@@ -404,95 +367,19 @@ class Estimator:
                 self._set(node, count, self._entry(loop.step))
         return cost
 
-    # --- loops with two variables, which are calls here ---
-
-    def _new(self, node: Node, overload: str = "") -> Node:
-        """A node that is not in the tree."""
-        self._made -= 1
-        node.id = self._made
-        if overload:
-            self._overloads[node.id] = (overload,)
-        return node
-
-    def _accumulator(self) -> Node:
-        return self._new(syntax.ident(_ACCUMULATOR))
-
-    def _expanded(self, node: Node) -> Loop:
-        made = node.call_expr
-        name, body = made.function, made.args[-1]
-        result, condition = self._accumulator(), self._new(syntax.truth(True))
-        going = "@not_strictly_false"
-        match name:
-            case "all":
-                first = self._new(syntax.truth(True))
-                condition = self._new(syntax.call(going, self._accumulator()), going)
-                step = self._new(syntax.call("_&&_", self._accumulator(), body), "logical_and")
-            case "exists":
-                first = self._new(syntax.truth(False))
-                negated = self._new(syntax.call("!_", self._accumulator()), "logical_not")
-                condition = self._new(syntax.call(going, negated), going)
-                step = self._new(syntax.call("_||_", self._accumulator(), body), "logical_or")
-            case "existsOne" | "exists_one":
-                first = self._new(syntax.number(0))
-                one = self._counter(syntax.number(1))
-                more = self._new(syntax.call("_+_", self._counter(), one), "add_int64")
-                step = self._conditional(body, more)
-                one = self._counter(syntax.number(1))
-                result = self._new(syntax.call("_==_", self._counter(), one), "equals")
-            case _:
-                first, step = self._collecting(node)
-        return Loop(made.target, variables_of(node), _ACCUMULATOR, first, condition, step, result)
-
     def _sort_by(self, node: Node) -> Range:
         """``list.sortBy(e, key)``, which is a loop within a binding."""
         made = node.call_expr
-        held, step = self._new(syntax.ident("@input")), syntax.ident("")
-        step.list_expr.elements.add().CopyFrom(made.args[1])
-        step = syntax.call("_+_", self._accumulator(), self._new(step))
-        nothing = syntax.ident("")
-        nothing.list_expr.SetInParent()
-        keys = self._new(syntax.ident("@keys"))
-        keyed = Loop(
-            held, variables_of(node), _ACCUMULATOR, self._new(nothing),
-            self._new(syntax.truth(True)), self._new(step, "add_list"), self._accumulator(),
-        )  # fmt: skip
+        keys, keyed = self._loops.keys_of(node)
         cost = fixed(LIST).plus(self.cost(made.target))
-        self._push_value("@input", made.target)
+        self._push_value(INPUT, made.target)
         cost = cost.plus(ONE).plus(self._loop(keys, keyed))
-        self._pop("@input")
+        self._pop(INPUT)
         of_keys = Argument(f"list<{self._kinds.of(made.args[1])}>", self._size(keys))
         call = Call(SORTED_BY, "", None, [self._argument(made.target), of_keys])
         found, size = call_cost(call)
         self._set(node, size)
         return cost.plus(found)
-
-    def _counter(self, node: Node | None = None) -> Node:
-        """A node of size 1, whatever it is."""
-        made = self._new(syntax.ident(_ACCUMULATOR) if node is None else node)
-        self._sizes[made.id] = ONE
-        return made
-
-    def _conditional(self, condition: Node, then: Node) -> Node:
-        made = syntax.call("_?_:_", condition, then, self._accumulator())
-        return self._new(made, "conditional")
-
-    def _collecting(self, node: Node) -> tuple[Node, Node]:
-        """What a loop that collects begins with, and its step."""
-        made = node.call_expr
-        body, first = made.args[-1], self._new(syntax.ident(""))
-        if made.function == "transformList":
-            first.list_expr.SetInParent()
-            item = self._new(syntax.ident(""))
-            item.list_expr.elements.add().CopyFrom(body)
-            step = self._new(syntax.call("_+_", self._accumulator(), item), "add_list")
-        else:
-            first.struct_expr.SetInParent()
-            key = [] if made.function == "transformMapEntry" else [made.args[0]]
-            step = syntax.call("cel.@mapInsert", self._accumulator(), *key, body)
-            step = self._new(step, "cel.@mapInsert")
-        if len(made.args) == 4:
-            step = self._conditional(made.args[2], step)
-        return first, step
 
 
 _INDEXES = {"index_list": "@items", "index_map": "@values"}

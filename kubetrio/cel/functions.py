@@ -56,7 +56,7 @@ from kubetrio.cel.messages import opaque, type_of, value_of
 from kubetrio.cel.regexps import PATTERN, find, find_all, pattern_of
 from kubetrio.cel.spending import NAMES as COUNT_THEMSELVES
 from kubetrio.cel.spending import ROWS as SPENDING
-from kubetrio.cel.spending import counting
+from kubetrio.cel.spending import Implementation, counting
 from kubetrio.cel.wording import BUDGET_ERROR
 
 Values = list[Any]
@@ -126,133 +126,6 @@ def _escape_key(text: str) -> str:
     return text.replace("~", "~0").replace("/", "~1")
 
 
-Row = tuple[str, str, str, Callable[..., Any]]
-"""Name; kinds of the arguments, after a dot if the first is the target of a method; result; what
-does it."""
-
-
-def rows() -> list[Row]:
-    """What there is to run."""
-    sets = {
-        "contains": contains,
-        "intersects": intersects,
-        "equivalent": lambda one, two: contains(one, two) and contains(two, one),
-    }
-    lists: dict[str, Callable[..., Any]] = {
-        "isSorted": is_sorted,
-        "sum": sum_of,
-        "min": extreme(lambda one, two: above(two, one), "min"),
-        "max": extreme(above, "max"),
-        "sort": lambda items: sorted_by(items, items),
-        "flatten": flat,
-        "distinct": distinct,
-        "reverse": lambda items: items[::-1],
-    }
-    addresses: dict[str, Callable[..., Any]] = {
-        "isUnspecified": lambda one: values.address_of(one).is_unspecified,
-        "isLoopback": lambda one: values.address_of(one).is_loopback,
-        "isLinkLocalMulticast": values.link_local_multicast,
-        "isLinkLocalUnicast": lambda one: values.address_of(one).is_link_local,
-        "isGlobalUnicast": values.global_unicast,
-    }
-    urls: dict[str, Callable[..., Any]] = {
-        "getScheme": lambda parts: parts.scheme,
-        "getHost": values.host,
-        "getHostname": values.hostname,
-        "getPort": values.port,
-        "getEscapedPath": values.escaped_path,
-    }
-    return [
-        *((name, ".list<dyn>", "dyn", _handing_back(one)) for name, one in lists.items()),
-        ("flatten", ".list<dyn> int", "dyn", _handing_back(flat)),
-        ("slice", ".list<dyn> int int", "dyn", _handing_back(slice_of)),
-        (SORTED_BY, "list<dyn> list<dyn>", "dyn", _handing_back(sorted_by)),
-        ("lists.range", "int", "dyn", range_of),
-        *(
-            (RENAMED[name], arguments, "int", function)
-            for name, function in (("indexOf", index_of), ("lastIndexOf", last_index_of))
-            for arguments in (
-                *(f".list<dyn> {kind}" for kind in _ANY),
-                ".string string",
-                ".string string int",
-            )
-        ),
-        (RENAMED["format"], ".string list<dyn>", "string", formatted),
-        *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in sets.items()),
-        *SPENDING,
-        (PATTERN, "string", "string", pattern_of),
-        ("find", ".string string", "string", find),
-        ("findAll", ".string string", "list<string>", find_all),
-        ("findAll", ".string string int", "list<string>", find_all),
-        ("url", "string", URL, values.url),
-        ("isURL", "string", "bool", values.is_url),
-        *((name, f".{URL}", "string", values.url_part(one)) for name, one in urls.items()),
-        ("getQuery", f".{URL}", "dyn", values.url_part(values.query)),
-        ("quantity", "string", QUANTITY, values.quantity),
-        ("isQuantity", "string", "bool", values.is_quantity),
-        ("isInteger", f".{QUANTITY}", "bool", values.is_integer),
-        ("asInteger", f".{QUANTITY}", "int", values.as_integer),
-        ("asApproximateFloat", f".{QUANTITY}", "double", values.as_float),
-        ("sign", QUANTITY, "int", values.sign),
-        *(
-            (name, f".{QUANTITY} {kind}", QUANTITY, function)
-            for name, function in (("add", values.add), ("sub", values.sub))
-            for kind in (QUANTITY, "int")
-        ),
-        ("isLessThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) < 0),
-        ("isGreaterThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) > 0),
-        ("compareTo", f".{QUANTITY} {QUANTITY}", "int", values.compare),
-        ("semver", "string", SEMVER, values.semver),
-        ("semver", "string bool", SEMVER, values.semver),
-        ("isSemver", "string", "bool", values.is_semver),
-        ("isSemver", "string bool", "bool", values.is_semver),
-        *(
-            (name, f".{SEMVER}", "int", values.part(at))
-            for at, name in enumerate(("major", "minor", "patch"))
-        ),
-        ("ip", "string", IP, values.ip),
-        ("ip", f".{CIDR}", IP, values.ip_or_family),
-        ("isIP", "string", "bool", values.is_ip),
-        ("ip.isCanonical", "string", "bool", values.is_canonical),
-        (STRING_OF_MESSAGE, IP, "string", values.string),
-        ("family", f".{IP}", "int", lambda one: values.address_of(one).version),
-        *((name, f".{IP}", "bool", function) for name, function in addresses.items()),
-        ("cidr", "string", CIDR, values.cidr),
-        ("isCIDR", "string", "bool", values.is_cidr),
-        *(("containsIP", f".{CIDR} {kind}", "bool", values.contains_ip) for kind in ("string", IP)),
-        *(
-            ("containsCIDR", f".{CIDR} {kind}", "bool", values.contains_cidr)
-            for kind in ("string", CIDR)
-        ),
-        ("masked", f".{CIDR}", CIDR, values.masked),
-        ("prefixLength", f".{CIDR}", "int", values.prefix_length),
-        *((f"format.{name}", "", FORMAT, _named(name)) for name in FORMATS),
-        (FORMAT_NAMED, "string", "dyn", values.named_format),
-        (FORMAT_VALIDATE, f".{FORMAT} string", "dyn", values.validate),
-        ("path", f".{AUTHORIZER} string", PATH_CHECK, authorizing.path),
-        ("group", f".{AUTHORIZER} string", GROUP_CHECK, authorizing.group),
-        ("serviceAccount", f".{AUTHORIZER} string string", AUTHORIZER, authorizing.service_account),
-        ("resource", f".{GROUP_CHECK} string", RESOURCE_CHECK, authorizing.resource),
-        *(
-            (name, f".{RESOURCE_CHECK} string", RESOURCE_CHECK, authorizing.narrowed(name))
-            for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
-        ),
-        ("check", f".{RESOURCE_CHECK} string", DECISION, authorizing.check),
-        ("allowed", f".{DECISION}", "bool", authorizing.decision("allowed")),
-        ("reason", f".{DECISION}", "string", authorizing.decision("reason")),
-        ("errored", f".{DECISION}", "bool", authorizing.errored),
-        ("error", f".{DECISION}", "string", authorizing.decision("error")),
-        ("jsonpatch.escapeKey", "string", "string", _escape_key),
-        ("int", "duration", "int", _nanoseconds),
-        ("duration", "int", "duration", _no_duration),
-        (TOO_LARGE, "", "dyn", _too_large),
-        (NO_OVERLOAD, "", "dyn", _no_overload),
-        *((USABLE, kind, "bool", _usable) for kind in _ANY),
-        (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),
-        (ENTRIES_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_entries)),
-    ]
-
-
 def _handing_back(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose result may hold times, which the engine takes only as messages."""
     return lambda *arguments: _handed_back(function(*arguments))
@@ -278,6 +151,155 @@ def _named(name: str) -> Callable[[], Any]:
     return lambda: opaque(FORMAT, name)
 
 
+_SETS: dict[str, Callable[..., Any]] = {
+    "contains": contains,
+    "intersects": intersects,
+    "equivalent": lambda one, two: contains(one, two) and contains(two, one),
+}
+_LISTS: dict[str, Callable[..., Any]] = {
+    "isSorted": is_sorted,
+    "sum": sum_of,
+    "min": extreme(lambda one, two: above(two, one), "min"),
+    "max": extreme(above, "max"),
+    "sort": lambda items: sorted_by(items, items),
+    "flatten": flat,
+    "distinct": distinct,
+    "reverse": lambda items: items[::-1],
+}
+_ADDRESSES: dict[str, Callable[..., Any]] = {
+    "isUnspecified": lambda one: values.address_of(one).is_unspecified,
+    "isLoopback": lambda one: values.address_of(one).is_loopback,
+    "isLinkLocalMulticast": values.link_local_multicast,
+    "isLinkLocalUnicast": lambda one: values.address_of(one).is_link_local,
+    "isGlobalUnicast": values.global_unicast,
+}
+_URLS: dict[str, Callable[..., Any]] = {
+    "getScheme": lambda parts: parts.scheme,
+    "getHost": values.host,
+    "getHostname": values.hostname,
+    "getPort": values.port,
+    "getEscapedPath": values.escaped_path,
+}
+
+LISTS: list[Implementation] = [
+    *((name, ".list<dyn>", "dyn", _handing_back(one)) for name, one in _LISTS.items()),
+    ("flatten", ".list<dyn> int", "dyn", _handing_back(flat)),
+    ("slice", ".list<dyn> int int", "dyn", _handing_back(slice_of)),
+    (SORTED_BY, "list<dyn> list<dyn>", "dyn", _handing_back(sorted_by)),
+    ("lists.range", "int", "dyn", range_of),
+    *((f"sets.{name}", "list<dyn> list<dyn>", "bool", one) for name, one in _SETS.items()),
+]
+TEXTS: list[Implementation] = [
+    *(
+        (RENAMED[name], arguments, "int", function)
+        for name, function in (("indexOf", index_of), ("lastIndexOf", last_index_of))
+        for arguments in (
+            *(f".list<dyn> {kind}" for kind in _ANY),
+            ".string string",
+            ".string string int",
+        )
+    ),
+    (RENAMED["format"], ".string list<dyn>", "string", formatted),
+    (PATTERN, "string", "string", pattern_of),
+    ("find", ".string string", "string", find),
+    ("findAll", ".string string", "list<string>", find_all),
+    ("findAll", ".string string int", "list<string>", find_all),
+]
+URLS: list[Implementation] = [
+    ("url", "string", URL, values.url),
+    ("isURL", "string", "bool", values.is_url),
+    *((name, f".{URL}", "string", values.url_part(one)) for name, one in _URLS.items()),
+    ("getQuery", f".{URL}", "dyn", values.url_part(values.query)),
+]
+QUANTITIES: list[Implementation] = [
+    ("quantity", "string", QUANTITY, values.quantity),
+    ("isQuantity", "string", "bool", values.is_quantity),
+    ("isInteger", f".{QUANTITY}", "bool", values.is_integer),
+    ("asInteger", f".{QUANTITY}", "int", values.as_integer),
+    ("asApproximateFloat", f".{QUANTITY}", "double", values.as_float),
+    ("sign", QUANTITY, "int", values.sign),
+    *(
+        (name, f".{QUANTITY} {kind}", QUANTITY, function)
+        for name, function in (("add", values.add), ("sub", values.sub))
+        for kind in (QUANTITY, "int")
+    ),
+    ("isLessThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) < 0),
+    ("isGreaterThan", f".{QUANTITY} {QUANTITY}", "bool", lambda a, b: values.compare(a, b) > 0),
+    ("compareTo", f".{QUANTITY} {QUANTITY}", "int", values.compare),
+]
+VERSIONS: list[Implementation] = [
+    ("semver", "string", SEMVER, values.semver),
+    ("semver", "string bool", SEMVER, values.semver),
+    ("isSemver", "string", "bool", values.is_semver),
+    ("isSemver", "string bool", "bool", values.is_semver),
+    *(
+        (name, f".{SEMVER}", "int", values.part(at))
+        for at, name in enumerate(("major", "minor", "patch"))
+    ),
+]
+ADDRESSES: list[Implementation] = [
+    ("ip", "string", IP, values.ip),
+    ("ip", f".{CIDR}", IP, values.ip_or_family),
+    ("isIP", "string", "bool", values.is_ip),
+    ("ip.isCanonical", "string", "bool", values.is_canonical),
+    (STRING_OF_MESSAGE, IP, "string", values.string),
+    ("family", f".{IP}", "int", lambda one: values.address_of(one).version),
+    *((name, f".{IP}", "bool", function) for name, function in _ADDRESSES.items()),
+    ("cidr", "string", CIDR, values.cidr),
+    ("isCIDR", "string", "bool", values.is_cidr),
+    *(("containsIP", f".{CIDR} {kind}", "bool", values.contains_ip) for kind in ("string", IP)),
+    *(
+        ("containsCIDR", f".{CIDR} {kind}", "bool", values.contains_cidr)
+        for kind in ("string", CIDR)
+    ),
+    ("masked", f".{CIDR}", CIDR, values.masked),
+    ("prefixLength", f".{CIDR}", "int", values.prefix_length),
+]
+NAMED_FORMATS: list[Implementation] = [
+    *((f"format.{name}", "", FORMAT, _named(name)) for name in FORMATS),
+    (FORMAT_NAMED, "string", "dyn", values.named_format),
+    (FORMAT_VALIDATE, f".{FORMAT} string", "dyn", values.validate),
+]
+AUTHORIZERS: list[Implementation] = [
+    ("path", f".{AUTHORIZER} string", PATH_CHECK, authorizing.path),
+    ("group", f".{AUTHORIZER} string", GROUP_CHECK, authorizing.group),
+    ("serviceAccount", f".{AUTHORIZER} string string", AUTHORIZER, authorizing.service_account),
+    ("resource", f".{GROUP_CHECK} string", RESOURCE_CHECK, authorizing.resource),
+    *(
+        (name, f".{RESOURCE_CHECK} string", RESOURCE_CHECK, authorizing.narrowed(name))
+        for name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
+    ),
+    ("check", f".{RESOURCE_CHECK} string", DECISION, authorizing.check),
+    ("allowed", f".{DECISION}", "bool", authorizing.decision("allowed")),
+    ("reason", f".{DECISION}", "string", authorizing.decision("reason")),
+    ("errored", f".{DECISION}", "bool", authorizing.errored),
+    ("error", f".{DECISION}", "string", authorizing.decision("error")),
+]
+CONVERSIONS: list[Implementation] = [
+    ("jsonpatch.escapeKey", "string", "string", _escape_key),
+    ("int", "duration", "int", _nanoseconds),
+    ("duration", "int", "duration", _no_duration),
+    (TOO_LARGE, "", "dyn", _too_large),
+    (NO_OVERLOAD, "", "dyn", _no_overload),
+    *((USABLE, kind, "bool", _usable) for kind in _ANY),
+    (PAIRS_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_pairs)),
+    (ENTRIES_TO_MAP, "list<dyn>", "dyn", _handing_back(_map_of_entries)),
+]
+ROWS: list[Implementation] = [
+    *LISTS,
+    *TEXTS,
+    *SPENDING,
+    *URLS,
+    *QUANTITIES,
+    *VERSIONS,
+    *ADDRESSES,
+    *NAMED_FORMATS,
+    *AUTHORIZERS,
+    *CONVERSIONS,
+]
+"""What there is to run."""
+
+
 def _type(cel: Any, name: str) -> Any:
     return getattr(cel.Type, _NAMES[name]) if name in _NAMES else cel.Type(name)
 
@@ -289,7 +311,7 @@ def implementations() -> list[Any]:
     """The functions as declarations with implementations, for what runs."""
     cel = engine()
     overloads: dict[str, list[Any]] = {}
-    for name, arguments, result, function in rows():
+    for name, arguments, result, function in ROWS:
         kinds = arguments.removeprefix(".").split()
         overloads.setdefault(name, []).append(
             cel.Overload(

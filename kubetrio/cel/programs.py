@@ -24,9 +24,8 @@ from kubetrio.cel.budget import Budget, OverBudget, budgeted, current
 from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.expressions import Checked, CompileError
 from kubetrio.cel.functions import implementations
-from kubetrio.cel.guarding import guarded
 from kubetrio.cel.messages import base_pool
-from kubetrio.cel.rewriting import MEMBERS, variable_name
+from kubetrio.cel.rewriting import MEMBERS, guarded, variable_name
 from kubetrio.cel.syntax import Node, bind, children, kind_of, parsed
 
 _INPUTS = (

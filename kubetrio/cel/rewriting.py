@@ -18,7 +18,7 @@ from typing import Any
 
 from kubetrio.cel.checking import type_text
 from kubetrio.cel.escaping import without_escape
-from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE
+from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, USABLE
 from kubetrio.cel.macros import expanded, is_loop, unwrapped_lists, variables_of
 from kubetrio.cel.metering import Work, metered, summed
 from kubetrio.cel.regexps import PATTERN, constant_pattern
@@ -26,6 +26,7 @@ from kubetrio.cel.syntax import (
     Node,
     bind,
     call,
+    children,
     ident,
     kind_of,
     path_of,
@@ -41,6 +42,7 @@ MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "
 
 _VARIABLES = "variables."
 _HELD = "@held"
+_LOOKED_AT = "@looked at"
 _PLUS = "_+_"
 
 
@@ -289,3 +291,48 @@ def rewritten(
     _Rewriter(types, used, reserved).rewrite(tree)
     names = {variable_name(name): copies for name, copies in (known or {}).items()}
     return tree, frozenset(used), *metered(tree, types, names)
+
+
+# --- values of which some are not what their schema says ---
+#
+# A whole number that was sent as ``1.0`` is none to kube-apiserver's rules: an expression that
+# looks at it fails.  The engine has no values that are errors.  So such a value is an opaque one,
+# and for objects that have some, expressions are made anew that look at each value.
+
+
+def guarded(tree: Node) -> Node:
+    """An expression that looks at each value it gets, as a new tree.
+
+    Args:
+        tree: the expression as it runs.
+    """
+    made = ident("")
+    made.CopyFrom(tree)
+    _guard(made, frozenset({"self", "oldSelf"}))
+    return made
+
+
+def _guard(node: Node, names: frozenset[str]) -> None:
+    kind = kind_of(node)
+    if kind == "comprehension_expr":
+        loop = node.comprehension_expr
+        _guard(loop.iter_range, names)
+        _guard(loop.accu_init, names)
+        inside = names | {loop.iter_var, loop.iter_var2} - {loop.accu_var}
+        for part in (loop.loop_condition, loop.loop_step, loop.result):
+            _guard(part, inside)
+        return
+    for child in children(node):
+        _guard(child, names)
+    if kind == "select_expr" and node.select_expr.test_only:
+        value = ident("")
+        value.CopyFrom(node)
+        value.select_expr.test_only = False
+        node.CopyFrom(call("_&&_", node, call(USABLE, value)))
+    elif (
+        kind == "select_expr"
+        or (kind == "ident_expr" and node.ident_expr.name in names)
+        or (kind == "call_expr" and node.call_expr.function == "_[_]")
+    ):
+        held = ident(_LOOKED_AT)
+        node.CopyFrom(bind(_LOOKED_AT, node, call("_?_:_", call(USABLE, held), held, held)))

@@ -65,12 +65,14 @@ def _looking(tier: int) -> Callable[[], bool]:
     return looking
 
 
-Row = tuple[str, str, str, Callable[..., Any]]
-ROWS: list[Row] = [
+Implementation = tuple[str, str, str, Callable[..., Any]]
+"""A function as it runs: name; kinds of the arguments, after a dot if the first is the target of a
+method; result; what does it."""
+ROWS: list[Implementation] = [
     *((spend_of(tier), "", "bool", _spending(size_at(tier))) for tier in range(TIERS)),
     *((input_of(tier), "", "bool", _looking(tier)) for tier in range(TIERS + 1)),
 ]
-"""These functions, as `functions.rows`."""
+"""These functions, as rows of `functions.ROWS`."""
 NAMES = frozenset(row[0] for row in ROWS)
 
 

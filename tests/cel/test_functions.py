@@ -11,7 +11,7 @@ from kubetrio.cel.authorizing import Answer, Question, authorizer, resource_chec
 from kubetrio.cel.declarations import LIBRARY
 from kubetrio.cel.engine import available
 from kubetrio.cel.expressions import CompileError, admission_scope, check
-from kubetrio.cel.functions import FORMATS, RENAMED, rows
+from kubetrio.cel.functions import FORMATS, RENAMED, ROWS
 from kubetrio.cel.programs import Inputs, Outcome, Program
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
@@ -165,7 +165,7 @@ def test_every_declared_function_runs() -> None:
     theirs = {"join", "strings.quote", "format", "replace", "split", "substring", "charAt"}
     theirs |= {"unwrapOpt", "optional.unwrap"}
     theirs |= {"lowerAscii", "upperAscii", "trim", "string", "_<_", "_<=_", "_>_", "_>=_"}
-    names = {name for name, _, _, _ in rows()}
+    names = {name for name, _, _, _ in ROWS}
     wanted = {RENAMED.get(name, name) for _, name, _, _ in LIBRARY} - theirs
     assert wanted <= names
     for name in FORMATS:
