@@ -9,6 +9,7 @@ Source: docs "Mutating Admission Policy"; KEP-3962.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any
 
 from kubetrio.admission.attributes import Attributes, Operation
 from kubetrio.admission.plugin import denied
+from kubetrio.cel.programs import Inputs
 from kubetrio.env import monotonic
 from kubetrio.machinery.status import ApiError
 from kubetrio.plugins.dynamic.answers import Answers, answers_of
@@ -132,13 +134,9 @@ class MutatingPolicies:
         key = _key(invocation, params)
         compiled, resource = invocation.policy.compiled, invocation.resource
 
-        async def look() -> Any:
+        async def look() -> Inputs:
             return await inputs_of(
-                attributes,
-                resource,
-                namespace=namespace,
-                params=params,
-                answers=answers,
+                attributes, resource, namespace=namespace, params=params, answers=answers
             )
 
         try:
@@ -161,22 +159,16 @@ class MutatingPolicies:
             except ValueError as error:
                 problems.append(_Problem(replace(invocation, binding=None), str(error)))
                 continue
-            kind = object_kind(attributes, resource)
-            policy, binding = invocation.policy.name, invocation.binding
-            begun = monotonic()
+            apply = partial(mutation.apply, before, object_kind(attributes, resource), inputs)
             try:
-                after = await answers.decided(partial(mutation.apply, before, kind, inputs))
+                after = await self._mutated(invocation, apply, answers)
             except MutationError as error:
-                self._checks.count(policy, binding, str(error), monotonic() - begun)
                 problems.append(_Problem(invocation, str(error), "Invalid"))
                 continue
-            self._checks.count(policy, binding, "", monotonic() - begun)
-            if after is None:
-                continue
-            if mutation.patches:
+            if after is not None and mutation.patches:
                 after = read_back(after, attributes, resource, strict=True)
-            if after != before:
-                kind.rules.default(after)
+            if after is not None and after != before:
+                object_kind(attributes, resource).rules.default(after)
                 await put_back(after, attributes, resource)
                 changed = True
         if changed:
@@ -185,6 +177,27 @@ class MutatingPolicies:
         if invocation.policy.spec.get("reinvocationPolicy") == "IfNeeded":
             memory.invoked.add(key)
         return problems
+
+    async def _mutated(
+        self,
+        invocation: Invocation[Mutations],
+        apply: Callable[[], Object | None],
+        answers: Answers,
+    ) -> Object | None:
+        """Make one mutation, and count what comes of it.
+
+        Raises:
+            MutationError: it cannot be made.
+        """
+        policy, binding = invocation.policy.name, invocation.binding
+        begun = monotonic()
+        try:
+            changed = await answers.decided(apply)
+        except MutationError as error:
+            self._checks.count(policy, binding, str(error), monotonic() - begun)
+            raise
+        self._checks.count(policy, binding, "", monotonic() - begun)
+        return changed
 
 
 def _key(invocation: Invocation[Mutations], params: Object | None) -> Key:
