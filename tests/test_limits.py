@@ -353,22 +353,22 @@ ELSEWHERE = {
         "api/test_longselectors.py::test_a_user_may_have_so_much_of_long_ones"
     ),
     "unsent events of one watch": "watch/test_hub.py::test_the_window_is_pulled_in_pieces",
-    "an expression in CEL": "cel/test_celbudget.py::test_values_that_double",
+    "an expression in CEL": "cel/test_cel_budget.py::test_values_that_double",
     "all expressions of a request, or of an object's rules": (
-        "cel/test_celbudget.py::test_all_expressions_together"
+        "cel/test_cel_budget.py::test_all_expressions_together"
     ),
     "an expression about claims, users or reviews of authorization, "
     "which the event loop waits for": (
-        "cel/test_celbudget.py::test_what_is_evaluated_on_the_loop_alone_takes_less"
+        "cel/test_cel_budget.py::test_what_is_evaluated_on_the_loop_alone_takes_less"
     ),
     "turns of all loops of an expression": (
         "structural/test_celvalues.py::test_loops_have_their_limit"
     ),
     "a pattern (regular expression), in a schema or an expression": (
-        "gotext/regexp/test_goregexp.py::test_what_takes_long_to_compile_is_too_large"
+        "gotext/regexp/test_syntax.py::test_what_takes_long_to_compile_is_too_large"
     ),
     "steps of compiling the patterns of a CustomResourceDefinition": (
-        "gotext/regexp/test_goregexp.py::test_compiling_takes_effort"
+        "gotext/regexp/test_syntax.py::test_compiling_takes_effort"
     ),
     "connecting to a kubelet": "api/proxy/test_podlogs.py::test_a_kubelet_that_is_not_there",
     "depth of an OpenAPI document of an aggregated server": (

@@ -1,0 +1,120 @@
+"""What writes of signing requests do beside what their clients say."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from defaults.creations import assert_created, assert_stable, labels
+
+from kubetrio.kinds.builtin import registry
+from kubetrio.machinery.identity import UserInfo
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.rules import Context, Json
+from kubetrio.schema.structural import Report, compile_type
+
+CONTEXT = Context(
+    now="2026-01-01T00:00:00Z",
+    uid="u-1",
+    user=UserInfo("alice", "", ("devs",), {"k": ("v",)}),
+)
+LATER = Context(now="2026-01-02T00:00:00Z")
+
+
+def resource(group: str, name: str) -> Kind:
+    found = registry().get(group, "v1", name)
+    assert found is not None
+    return found
+
+
+def decode(group: str, name: str, **raw: Any) -> Json:
+    kind = resource(group, name)
+    raw.setdefault("metadata", {"name": "x"})
+    return compile_type(kind.schema_name).decode(
+        {"kind": kind.kind, "apiVersion": kind.api_version, **deepcopy(raw)}, Report()
+    )
+
+
+def create(group: str, name: str, **raw: Any) -> Json:
+    kind = resource(group, name)
+    obj = decode(group, name, **raw)
+    kind.rules.default(obj)
+    kind.rules.prepare_create(obj, CONTEXT)
+    kind.rules.default(obj)
+    return obj
+
+
+def update(group: str, name: str, old: Json, sub: str = "", /, **raw: Any) -> Json:
+    kind = resource(group, name)
+    new = decode(group, name, **raw)
+    kind.rules.default(new)
+    before = deepcopy(old)
+    kind.rules.prepare_update(new, old, LATER, sub)
+    assert old == before
+    return new
+
+
+def test_a_signing_request_is_of_who_sends_it() -> None:
+    """User, groups and extra come from the request; the spec never changes again."""
+    spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"], "username": "root"}
+    old = create("certificates.k8s.io", "certificatesigningrequests", spec=spec)
+    assert old["spec"]["username"] == "alice"
+    assert old["spec"]["groups"] == ["devs"]
+    assert old["spec"]["extra"] == {"k": ["v"]}
+    new = update(
+        "certificates.k8s.io",
+        "certificatesigningrequests",
+        old,
+        "approval",
+        spec=spec,
+        status={"certificate": "QQ==", "conditions": [{"type": "Approved", "status": "True"}]},
+    )
+    assert new["spec"] == old["spec"]
+    assert new["status"] == {
+        "conditions": [
+            {
+                "type": "Approved",
+                "status": "True",
+                "lastUpdateTime": LATER.now,
+                "lastTransitionTime": LATER.now,
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize("subresource", ["approval", "status"])
+def test_decisions_on_a_signing_request_may_come_with_labels(subresource: str) -> None:
+    """Both paths write metadata, as the object itself does."""
+    kind = "certificates.k8s.io", "certificatesigningrequests"
+    spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"]}
+    meta = {"name": "x", "labels": {"a": "b"}, "finalizers": ["c/d"]}
+    new = update(*kind, create(*kind, spec=spec), subresource, metadata=meta)
+    assert new["metadata"] == meta
+
+
+@pytest.mark.parametrize(("status", "kept"), [("False", "True"), (None, None)])
+def test_a_decision_stays_as_it_was(status: str | None, kept: str | None) -> None:
+    """Whoever writes the status cannot change it; leaving it out is left to validation."""
+    kind = "certificates.k8s.io", "certificatesigningrequests"
+    spec = {"request": "QQ==", "signerName": "a.b/c", "usages": ["any"]}
+    approved = {"type": "Approved", "status": "True", "lastUpdateTime": LATER.now}
+    approved["lastTransitionTime"] = LATER.now
+    old = {**create(*kind, spec=spec), "status": {"conditions": [approved]}}
+    failed = {"type": "Failed", "status": "True"}
+    sent = [failed] if status is None else [failed, {**approved, "status": status}]
+    new = update(*kind, old, "status", spec=spec, status={"conditions": sent})
+    found = {item["type"]: item["status"] for item in new["status"]["conditions"]}
+    assert found.get("Approved") == kept
+
+
+@pytest.mark.parametrize("label", labels("certificates.k8s.io"))
+def test_creations_are_stored_as_recorded(label: str) -> None:
+    """With the fields that kube-apiserver filled in, and no others."""
+    assert_created(label)
+
+
+@pytest.mark.parametrize("label", labels("certificates.k8s.io"))
+def test_defaults_are_a_fixed_point(label: str) -> None:
+    """Filling in again changes neither a body nor a stored object."""
+    assert_stable(label)
