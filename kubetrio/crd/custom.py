@@ -98,6 +98,7 @@ class CustomParts(PlainParts):
             prepare_create=_preparing(version, status=bool(keep)),
             prepare_update=_metadata_stay,
             validation=replace(checks, warnings=_finalizer_warnings),
+            finish=_filling_in_status(version, kind) if version is not None and keep else None,
             metadata=MetadataChecks(updated=(0, 1), standard_finalizers=False),
             keep=keep,
         )
@@ -173,6 +174,16 @@ def _filling_in(version: Version, kind: Kind) -> Callable[[Json], None]:
             said.fill_in(obj)
 
     return fill_in
+
+
+def _filling_in_status(version: Version, kind: Kind) -> Callable[[Json], None]:
+    """What fills in the defaults of a status, which preparation takes out of new objects."""
+
+    def fill_in_status(obj: Json) -> None:
+        if (said := version.of(obj, kind.group_kind)) is not None:
+            said.fill_in_status(obj)
+
+    return fill_in_status
 
 
 def _preparing(version: Version | None, *, status: bool) -> Create:

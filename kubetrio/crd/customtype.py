@@ -123,6 +123,17 @@ class Version:
             except structure.TooLarge:
                 raise too_large_to_store() from None
 
+    def fill_in_status(self, obj: Json) -> None:
+        """Fill in the defaults of the status of a new object, in place.
+
+        Raises:
+            ApiError: 500, they are too large to be stored.
+        """
+        try:
+            structure.fill_in_member(self.node, obj, "status")
+        except structure.TooLarge:
+            raise too_large_to_store() from None
+
     def keep_known(self, obj: Json) -> list[str]:
         """Drop what the schema does not know, in place; returns the paths of what went."""
         if self.shared.preserves:

@@ -151,8 +151,6 @@ def prepare_changed(write: Write) -> None:
     context = Context(now=write.now, user=options.user)
     new = keep_immutable_parts(write.obj, old, below, strategy)
     rules.prepare_update(new, old, context, below)
-    if not write.kind.builtin and hub is write.kind.stored:
-        rules.default(new)  # of what is kept, or was taken out
     given = relevant(options.empties, below, strategy)
     if given and strategy.generation_exact:
         given = hub.type.known(given)

@@ -175,6 +175,13 @@ async def change(write: Write) -> None:
     write.obj = await write.change(write.old)
 
 
+def complete(write: Write) -> None:
+    """Fill in what stands beside the fields that a view set, which may have made their parents."""
+    kind = write.kind
+    if not kind.builtin and kind.hub is kind.stored:
+        kind.rules.default(write.obj)
+
+
 def match(write: Write) -> None:
     """Check that the stored object is the one meant, before admission is asked about it.
 

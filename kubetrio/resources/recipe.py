@@ -43,6 +43,7 @@ from kubetrio.resources.fieldmanager import Unconverted
 from kubetrio.resources.opening import (
     change,
     clear,
+    complete,
     convert,
     default,
     drop_repeated,
@@ -230,7 +231,11 @@ UPDATE: Recipe = (
 )
 """PUT, PATCH and apply where there is an object; again while other writes come between."""
 
-CHANGE: Recipe = (change, *_CHANGED)
+CHANGE: Recipe = (
+    change,
+    beside(complete),  # the change is made of a complete object, and may make more
+    *_CHANGED,
+)
 """As `UPDATE`, where the change itself waits: it is made of a view of the object (scale)."""
 
 DELETE: Recipe = (

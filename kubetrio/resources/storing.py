@@ -104,8 +104,6 @@ def _complete(write: Write) -> Object:
         stored.type.drop_unknown(obj)
     if (finish := stored.rules.finish) is not None:
         finish(obj)
-    if not kind.builtin and kind.hub is stored:
-        stored.rules.default(obj)  # of a status that preparation took out
     stored.type.store(obj)
     return obj
 

@@ -315,6 +315,24 @@ def _fill_object(node: Node, value: Json, room: Room) -> None:
             _fill_in(others, value[key], room)
 
 
+def fill_in_member(node: Node, value: Json, name: str) -> None:
+    """Fill in the defaults of one member of an object, in place.
+
+    Raises:
+        TooLarge: they are larger than what may be stored.
+    """
+    inner = node.properties.get(name)
+    if inner is None or not inner.defaults:
+        return
+    room = Room()
+    if inner.default is not None and (
+        name not in value or (value[name] is None and not inner.nullable)
+    ):
+        value[name] = room.default_of(inner)
+    if name in value:
+        _fill_in(inner, value[name], room)
+
+
 # --- resources inside ---
 
 
