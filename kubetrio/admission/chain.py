@@ -124,18 +124,22 @@ class Chain:
             return
         begun = at = current_time()
         plugin: Plugin | None = None
+        spans: list[tuple[Histogram, float]] = []
         try:
             for plugin, times in asked.asked:
                 await plugin.mutate(attributes)
-                times.observe(-at + (at := current_time()))
+                spans.append((times, -at + (at := current_time())))
             if attributes.repeat:
                 attributes.repeating = True
                 for plugin, times in asked.asked:
                     await plugin.mutate(attributes)
-                    times.observe(-at + (at := current_time()))
+                    spans.append((times, -at + (at := current_time())))
         except ApiError:
             self._refused(plugin, ADMIT, attributes, begun, at)
             raise
+        finally:
+            for times, span_s in spans:
+                times.observe(span_s)
         asked.times.observe(at - begun)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -145,13 +149,17 @@ class Chain:
             return
         begun = at = current_time()
         plugin: Plugin | None = None
+        spans: list[tuple[Histogram, float]] = []
         try:
             for plugin, times in asked.asked:
                 await plugin.validate(attributes)
-                times.observe(-at + (at := current_time()))
+                spans.append((times, -at + (at := current_time())))
         except ApiError:
             self._refused(plugin, VALIDATE, attributes, begun, at)
             raise
+        finally:
+            for times, span_s in spans:
+                times.observe(span_s)
         asked.times.observe(at - begun)
 
 

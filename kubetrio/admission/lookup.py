@@ -18,25 +18,26 @@ class Lookup:
     Args:
         informers: of the server.
         collections: plural names as they are in storage keys.
+
+    Attributes:
+        empty: collections that are known to have no objects.
     """
 
     def __init__(self, informers: SharedInformerFactory, collections: Sequence[str]) -> None:
         self._store = informers.store
         self._informers: dict[str, Informer] = {}
         self._known: dict[str, Mapping[str, Object]] = {}
+        self.empty: set[str] = set()
         for collection in collections:
             self._follow(collection, informers.informer(_prefix(collection)))
 
     def _follow(self, collection: str, informer: Informer) -> None:
         def forget(*_: object) -> None:
             self._known.pop(collection, None)
+            self.empty.discard(collection)
 
         informer.add_event_handler(EventHandler(add=forget, update=forget, delete=forget))
         self._informers[collection] = informer
-
-    def known(self, collection: str) -> Mapping[str, Object] | None:
-        """What `all` would return if it need not wait, else None; the same until a commit."""
-        return self._known.get(collection)
 
     async def all(self, collection: str) -> Mapping[str, Object]:
         """Every object of a collection by the rest of its key (``name`` or ``namespace/name``)."""
@@ -47,6 +48,8 @@ class Lookup:
             skip = len(_prefix(collection))
             known = {item.key[skip:]: item.object for item in informer.indexer.list()}
             self._known[collection] = known
+            if not known:
+                self.empty.add(collection)
         return known
 
     async def of_namespace(self, collection: str, namespace: str) -> list[Object]:

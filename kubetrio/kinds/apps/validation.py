@@ -17,7 +17,6 @@ from kubetrio.kinds.common.checks import (
     UpdateCheck,
     Validation,
     go_struct,
-    is_missing,
     member,
     not_negative,
     one_of,
@@ -104,7 +103,7 @@ def _selector(spec: Mapping[str, Any], out: Causes, kind: str) -> None:
         out.append(required("spec.selector"))
         return
     label_selector(selector, "spec.selector", out)
-    if is_missing(selector.get("matchLabels")) and is_missing(selector.get("matchExpressions")):
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         detail = f"empty selector is invalid for {kind}"
         out.append(invalid("spec.selector", printed(selector), detail))
 
@@ -134,7 +133,7 @@ def _plainly_selected(selector: Mapping[str, Any] | None, template: Mapping[str,
 
 def _template_for_replicas(spec: Mapping[str, Any], out: Causes) -> None:
     """What Deployments and ReplicaSets ask of their template."""
-    template = member(spec, "template")
+    template = spec.get("template") or {}
     if not _plainly_selected(spec.get("selector"), template):
         selector = selector_of(spec)
         if selector is None:
@@ -204,13 +203,13 @@ def _deployment_strategy(strategy: Mapping[str, Any], out: Causes) -> None:
 
 
 def _deployment(obj: Json, _path: str, out: Causes) -> None:
-    spec = member(obj, "spec")
+    spec = obj.get("spec") or {}
     _numbers(spec, ("replicas",), out)
     _selector(spec, out, "deployment")
     _template_for_replicas(spec, out)
-    _deployment_strategy(member(spec, "strategy"), out)
+    _deployment_strategy(spec.get("strategy") or {}, out)
     _numbers(spec, ("minReadySeconds", "revisionHistoryLimit"), out)
-    back = member(member(obj, "metadata"), "annotations").get(ROLLBACK_TO)
+    back = ((obj.get("metadata") or {}).get("annotations") or {}).get(ROLLBACK_TO)
     if back is not None:
         # the member it stands for in older versions
         not_negative(int(back), "spec.rollback.version", out)

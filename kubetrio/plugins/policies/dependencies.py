@@ -59,11 +59,6 @@ class PolicyDependencies:
     registry: LiveRegistry
     thread: RunBlocking
 
-    def idle(self, collection: str) -> bool:
-        """Whether it is known that a collection is empty."""
-        known = self.lookup.known(collection)
-        return known is not None and not known
-
     async def unconcerned(self, collection: str, attributes: Attributes) -> bool:
         """Whether the policies of a collection have nothing to do with a request."""
         if attributes.resource.group_resource in _EXEMPT:

@@ -44,7 +44,9 @@ class ValidatingAdmissionPolicy(Base):
             ApiError: the first refusal; 500 where there are policies and no engine.
         """
         dependencies = self._dependencies
-        if dependencies.idle(VALIDATING) or await dependencies.unconcerned(VALIDATING, attributes):
+        if VALIDATING in dependencies.lookup.empty:
+            return
+        if await dependencies.unconcerned(VALIDATING, attributes):
             return
         if self._validate is None:
             from kubetrio.plugins.policies.validating import ValidatingPolicies
@@ -80,7 +82,9 @@ class MutatingAdmissionPolicy(Base):
             ApiError: a policy cannot be carried out; 500 where there are some and no engine.
         """
         dependencies = self._dependencies
-        if dependencies.idle(MUTATING) or await dependencies.unconcerned(MUTATING, attributes):
+        if MUTATING in dependencies.lookup.empty:
+            return
+        if await dependencies.unconcerned(MUTATING, attributes):
             return
         if self._mutate is None:
             from kubetrio.plugins.policies.mutating import MutatingPolicies

@@ -117,12 +117,6 @@ class HookSource:
         self._ready: tuple[Hook, ...] = ()
         self._made: dict[tuple[str, str], tuple[Hook, ...]] = {}
 
-    @property
-    def idle(self) -> bool:
-        """Whether it is known that there are none."""
-        known = self._lookup.known(self._collection)
-        return known is not None and not known
-
     async def hooks(self) -> tuple[Hook, ...]:
         """All webhooks, in order."""
         objects = await self._lookup.all(self._collection)

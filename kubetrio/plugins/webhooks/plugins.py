@@ -92,6 +92,7 @@ class ValidatingAdmissionWebhook(Base):
     ) -> None:
         self._dependencies = dependencies
         self._credentials = credentials
+        self._empty = dependencies.lookup.empty
         self._source = dependencies.source(VALIDATING)
         self._validate: Callable[[Attributes], Any] | None = None
 
@@ -101,7 +102,9 @@ class ValidatingAdmissionWebhook(Base):
         Raises:
             ApiError: a refusal; 500, a webhook cannot be asked.
         """
-        if self._source.idle or exempt(attributes) or not await self._source.hooks():
+        if VALIDATING in self._empty or exempt(attributes):
+            return
+        if not await self._source.hooks():
             return
         if self._validate is None:
             from kubetrio.plugins.webhooks.asking import Asker
@@ -130,6 +133,7 @@ class MutatingAdmissionWebhook(Base):
     ) -> None:
         self._dependencies = dependencies
         self._credentials = credentials
+        self._empty = dependencies.lookup.empty
         self._source = dependencies.source(MUTATING)
         self._mutate: Callable[[Attributes], Any] | None = None
 
@@ -139,7 +143,9 @@ class MutatingAdmissionWebhook(Base):
         Raises:
             ApiError: a refusal; 500, a webhook cannot be asked or its patch does not apply.
         """
-        if self._source.idle or exempt(attributes) or not await self._source.hooks():
+        if MUTATING in self._empty or exempt(attributes):
+            return
+        if not await self._source.hooks():
             return
         if self._mutate is None:
             from kubetrio.plugins.webhooks.asking import Asker

@@ -15,7 +15,6 @@ from kubetrio.kinds.common.checks import (
     Json,
     between,
     each,
-    is_missing,
     one_of,
     row,
     table,
@@ -377,7 +376,7 @@ def pod_template(template: Mapping[str, Any], path: str, out: Causes) -> None:
     pod_spec(spec, f"{path}.spec", out)
     if notes:
         annotations_and_fields(notes, spec, f"{path}.spec", out)
-    if not is_missing(spec.get("ephemeralContainers")):
+    if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         out.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
 
