@@ -16,8 +16,8 @@ class Admission(Section):
     TITLE: ClassVar[str] = "admission"
 
     allow_privileged: bool = flag(
-        "allow-privileged", BOOLEAN, False, "accept pods with privileged containers",
-        more="kubeadm and kind set it on their clusters.",
+        "allow-privileged", BOOLEAN, True, "accept pods with privileged containers",
+        more="As clusters of kubeadm and kind do; kube-apiserver's own default is `false`.",
     )  # fmt: skip
     enable_plugins: tuple[str, ...] = flag(
         "enable-admission-plugins", PLUGINS, (),

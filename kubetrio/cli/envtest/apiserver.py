@@ -9,7 +9,9 @@ Flags go through as they are, but for
 - empty arguments, which are what templates of old releases leave.
 
 What kube-apiserver has not is switched off unless a flag says otherwise: controllers, which
-kube-controller-manager runs in a cluster and nobody in envtest.
+kube-controller-manager runs in a cluster and envtest has not.  Privileged containers are
+refused unless ``--allow-privileged`` is given, which envtest gives: the flag's default is
+kube-apiserver's here, and not that of ``kubetrio serve``.
 
 Source: controller-runtime, controlplane.APIServer and process.State; KubeAPIServerProcess of
 java-operator-sdk/jenvtest and of fabric8's kube-api-test.
@@ -89,6 +91,8 @@ def translated(found: Arguments, kept: Mapping[str, Any]) -> list[str]:
         made += [f"--tls-cert-file={pair[0]}", f"--tls-private-key-file={pair[1]}"]
     elif cert_dir:
         made.append(f"--cert-dir={cert_dir}")
+    if "allow-privileged" not in found.names:  # envtest gives it; what else starts this may not
+        made.append("--allow-privileged=false")
     if "controllers" not in found.names:
         made.append("--controllers=-*")
     if "durability" not in found.names and not kept[FSYNC]:

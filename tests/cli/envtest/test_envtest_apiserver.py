@@ -19,16 +19,26 @@ def given(*arguments: str, fsync: bool = True) -> list[str]:
 def test_data_is_in_etcds_directory_and_controllers_are_off() -> None:
     """Whatever else is asked for."""
     assert given("--etcd-servers=http://x:1", "--secure-port", "7") == [
-        "--data-dir=/etcd/kubetrio", "--controllers=-*", "--secure-port", "7",
+        "--data-dir=/etcd/kubetrio", "--allow-privileged=false", "--controllers=-*",
+        "--secure-port", "7",
     ]  # fmt: skip
 
 
 def test_what_is_asked_for_goes_before_what_envtest_means() -> None:
     """Controllers and durability are a test's own matter."""
     asked = ("--controllers=*", "--durability=full")
-    assert given(*asked, fsync=False) == ["--data-dir=/etcd/kubetrio", *asked]
+    assert given(*asked, fsync=False) == [
+        "--data-dir=/etcd/kubetrio", "--allow-privileged=false", *asked
+    ]  # fmt: skip
     assert "--durability=normal" in given(fsync=False)
     assert not [flag for flag in given() if "durability" in flag]
+
+
+@pytest.mark.parametrize("flag", ["--allow-privileged=true", "--allow-privileged"])
+def test_what_envtest_says_of_privileged_pods_counts(flag: str) -> None:
+    """Without a word of it the default is kube-apiserver's, which refuses them."""
+    assert [each for each in given(flag) if "privileged" in each] == [flag]
+    assert "--allow-privileged=false" in given()
 
 
 def test_a_pair_in_the_certificate_directory_is_served(tmp_path: Path) -> None:
