@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.errors import BenchError, Unavailable
-from benchmarks.rows import Lab, Row, Sample
+from benchmarks.rows import BenchmarkRow, Lab, Sample
 from benchmarks.subjects import Subject
 
 
@@ -60,7 +60,7 @@ class Cell:
 class Result:
     """One row on all servers, by label."""
 
-    row: Row
+    row: BenchmarkRow
     cells: dict[str, Cell]
 
     def met(self, label: str) -> bool | None:
@@ -86,7 +86,9 @@ class Result:
         }
 
 
-def measure(lab: Lab, row: Row, subjects: Sequence[Subject], rounds: int, place: str) -> Result:
+def measure(
+    lab: Lab, row: BenchmarkRow, subjects: Sequence[Subject], rounds: int, place: str
+) -> Result:
     """Measure one row on all servers, taking turns; a problem ends the row on that server only.
 
     Args:
@@ -122,7 +124,7 @@ def measure(lab: Lab, row: Row, subjects: Sequence[Subject], rounds: int, place:
 
 
 @contextlib.contextmanager
-def _cleaned(place: str, row: Row) -> Iterator[contextlib.ExitStack]:
+def _cleaned(place: str, row: BenchmarkRow) -> Iterator[contextlib.ExitStack]:
     """A stack whose own end may fail: what a row leaves behind must not lose its numbers."""
     stack = contextlib.ExitStack()
     try:
@@ -135,7 +137,7 @@ def _cleaned(place: str, row: Row) -> Iterator[contextlib.ExitStack]:
 
 
 @contextlib.contextmanager
-def _problems(cell: Cell, place: str, row: Row, subject: Subject) -> Iterator[None]:
+def _problems(cell: Cell, place: str, row: BenchmarkRow, subject: Subject) -> Iterator[None]:
     try:
         yield
     except (BenchError, OSError, ImportError) as error:

@@ -158,7 +158,7 @@ Opened = AbstractContextManager[Callable[[], Sample]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class BenchmarkRow:
     """One line of the table.
 
     Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks import load, process, requests
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.requests import Op
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_overhead import ORDER
 from benchmarks.subjects import Running, Subject
 
@@ -85,8 +85,8 @@ def _post(lab: Lab, run: Running) -> Op:
     return requests.post(run.endpoint, run.namespace, next(FIRSTS))
 
 
-def _row(name: str, title: str, make: Make, mode: str, at_least: float | None) -> Row:
-    return Row(
+def _row(name: str, title: str, make: Make, mode: str, at_least: float | None) -> BenchmarkRow:
+    return BenchmarkRow(
         name=name,
         title=f"{title}, {CONNECTIONS} connections, audit at level Metadata in mode {mode}",
         unit="req/s",

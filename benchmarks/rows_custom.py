@@ -16,7 +16,7 @@ from benchmarks.errors import BenchError
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.probe import ProbeSpec
 from benchmarks.requests import NAME, SERIAL, Op
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_list import PROBED, calm_probe, lists, pause_sample
 from benchmarks.rows_overhead import ORDER
 from benchmarks.subjects import Running, Subject
@@ -310,7 +310,7 @@ def _large(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="custom-get-16",
         title="GET of a custom object of 1 KB, 16 connections, beside a ConfigMap",
         unit="req/s",
@@ -318,7 +318,7 @@ ROWS = (
         yardstick="configmap",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-list",
         title="LIST of 1,000 custom objects of 1 KB, beside ConfigMaps",
         unit="list/s",
@@ -326,7 +326,7 @@ ROWS = (
         yardstick="configmaps",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-post-16",
         title="POST of 60 properties with five CEL rules, 16 connections, beside a ConfigMap",
         unit="req/s",
@@ -334,35 +334,35 @@ ROWS = (
         yardstick="configmap",
         target=Target("ratio", ">=", 0.6),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-established",
         title="time until a new definition is established",
         unit="ms",
         open=_established,
         target=Target("value", "<", 50),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-large-pause",
         title="pause of a GET while a definition of a megabyte and its first object come",
         unit="ms",
         open=_large,
         target=Target("value", "<", 20),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-1000-start",
         title="start with 1,000 stored definitions, beyond one without",
         unit="s",
         open=_restarted(lambda started: started.ready_s),
         target=Target("value", "<", 0.3),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-1000-memory",
         title="memory of a server with 1,000 stored definitions, beyond one without",
         unit="MB",
         open=_restarted(lambda started: process.memory_mb((started.process.pid,))),
         target=Target("value", "<", 40),
     ),
-    Row(
+    BenchmarkRow(
         name="custom-1000-pause",
         title="pause of a GET while a definition joins 1,000",
         unit="ms",

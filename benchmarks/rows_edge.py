@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from benchmarks import load, process, requests
 from benchmarks.clock import sleep
 from benchmarks.load import LoadSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject, create_namespace
 
 EDGE = ("--profile=edge",)
@@ -74,7 +74,7 @@ def _memory(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="flash-update",
         title="bytes on the disk by durable update of 0.5 KB, edge profile",
         unit="KB",
@@ -83,7 +83,7 @@ ROWS = (
         target=Target("value", "<", 6),
         most_rounds=2,
     ),
-    Row(
+    BenchmarkRow(
         name="flash-update-normal",
         title="the same with --durability=normal",
         unit="KB",
@@ -92,7 +92,7 @@ ROWS = (
         target=Target("value", "<", 2),
         most_rounds=2,
     ),
-    Row(
+    BenchmarkRow(
         name="edge-memory",
         title="memory of the edge profile with 10,000 objects of 1 KB",
         unit="MB",

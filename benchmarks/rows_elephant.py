@@ -16,7 +16,7 @@ from benchmarks.clock import perf_counter, sleep
 from benchmarks.errors import BenchError
 from benchmarks.leases import LeaseSpec
 from benchmarks.load import LoadResult, LoadSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.server import CONTROLLER, EVERYBODY
 from benchmarks.subjects import Running, Subject
 
@@ -192,7 +192,7 @@ def _election(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="elephant-share-level",
         title="slow LISTs, 8 connections beside 20 times the level's seats of another flow in it",
         unit="req/s",
@@ -200,7 +200,7 @@ ROWS = (
         yardstick="half of both",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="elephant-share-other",
         title="slow LISTs, 8 connections of one level beside 20 times the seats of another",
         unit="req/s",
@@ -208,7 +208,7 @@ ROWS = (
         yardstick="half of both",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="elephant-get-other",
         title="GET, 1 connection of one level beside 20 times the seats of another in slow LISTs",
         unit="req/s",
@@ -217,7 +217,7 @@ ROWS = (
         target=Target("ratio", ">=", 0.25),
         latency=LATENCY,
     ),
-    Row(
+    BenchmarkRow(
         name="elephant-get-masters",
         title="GET, 1 connection of system:masters beside the same",
         unit="req/s",
@@ -226,7 +226,7 @@ ROWS = (
         target=Target("ratio", ">=", 0.25),
         latency=LATENCY,
     ),
-    Row(
+    BenchmarkRow(
         name="elephant-election",
         title="reading and renewing a Lease of leader election beside the same, each 10 ms",
         unit="rounds/s",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import fixtures
 from benchmarks.errors import Unavailable
 from benchmarks.fixtures import OBJECTS, FixtureResult, FixtureSpec
-from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Sample, Target
 from benchmarks.subjects import Kubetrio, Subject
 
 RESETS = 50
@@ -58,14 +58,14 @@ def _reset(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="fixture-start",
         title="set-up of the pytest fixture of the session, to a ready server",
         unit="s",
         open=_start,
         target=Target("value", "<", 0.7),
     ),
-    Row(
+    BenchmarkRow(
         name="fixture-reset",
         title=f"reset before a test, behind one that made a namespace with {OBJECTS} objects",
         unit="ms",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import requests
 from benchmarks.load import LoadResult
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_request import measure
 from benchmarks.subjects import Running, Subject
 
@@ -42,14 +42,14 @@ def _gets(lab: Lab, run: Running, objects: int) -> LoadResult:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="get-at-100k",
         title="a GET among 100,000 objects, beside 1,000",
         unit="us",
         open=_growth(1),
         yardstick="few",
     ),
-    Row(
+    BenchmarkRow(
         name="get-at-1m",
         title="a GET among 1,000,000 objects, beside 1,000",
         unit="us",

@@ -11,7 +11,7 @@ import trio
 
 from benchmarks.clock import perf_counter
 from benchmarks.errors import Unavailable
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Kubetrio, Subject
 from kubetrio.client import Client
 from kubetrio.config import Config, Local, Storage
@@ -63,14 +63,14 @@ def _inside(call: Call) -> Callable[[Lab, Subject], Opened]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="inside-get",
         title="GET by the client inside, one after the other, in memory",
         unit="req/s",
         open=_inside(_get),
         target=Target("value", ">=", 12_000),
     ),
-    Row(
+    BenchmarkRow(
         name="inside-create",
         title="create of 0.6 KB by the client inside, one after the other, in memory",
         unit="req/s",

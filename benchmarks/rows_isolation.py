@@ -10,7 +10,7 @@ from benchmarks import levels, load, requests, tools
 from benchmarks.clock import sleep
 from benchmarks.errors import BenchError
 from benchmarks.load import LoadResult, LoadSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject
 
 # Refused by authorization, so behind flow control: as cheap as a request can be.
@@ -79,7 +79,7 @@ def _beside(user: str, connections: int) -> Callable[[Lab, Subject], Opened]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="isolation-level-64",
         title="cheap GET, 1 connection beside 64 of another flow, one level",
         unit="req/s",
@@ -88,7 +88,7 @@ ROWS = (
         target=Target("ratio", ">=", 0.25),
         latency=LATENCY,
     ),
-    Row(
+    BenchmarkRow(
         name="isolation-level-1000",
         title="cheap GET, 1 connection beside 1,000 of another flow, one level",
         unit="req/s",
@@ -97,7 +97,7 @@ ROWS = (
         target=Target("ratio", ">=", 0.25),
         latency=LATENCY,
     ),
-    Row(
+    BenchmarkRow(
         name="isolation-other-64",
         title="cheap GET, 1 connection beside 64 of another level",
         unit="req/s",

@@ -13,7 +13,7 @@ from benchmarks.errors import BenchError
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.pages import PagesSpec
 from benchmarks.probe import ProbeResult, ProbeSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject
 
 PAGE = 500
@@ -213,7 +213,7 @@ def _wait_compacted(run: Running) -> float:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="list",
         title="LIST of 10,000 ConfigMaps of 1 KB",
         unit="ms",
@@ -221,41 +221,41 @@ ROWS = (
         yardstick="apsw-rows",
         target=Target("ratio", "<=", 2.5),
     ),
-    Row(
+    BenchmarkRow(
         name="list-paged",
         title="LIST of 10,000 in pages of 500",
         unit="ms",
         open=_paged,
         yardstick="apsw-rows",
     ),
-    Row(
+    BenchmarkRow(
         name="list-protobuf",
         title="LIST of 10,000 as protobuf",
         unit="ms",
         open=_as(requests.PROTOBUF),
         yardstick="json",
     ),
-    Row(
+    BenchmarkRow(
         name="list-table",
         title="LIST of 10,000 as Table",
         unit="ms",
         open=_as(requests.TABLE),
         yardstick="json",
     ),
-    Row(
+    BenchmarkRow(
         name="list-large-rss",
         title="memory grown by a LIST of 100,000",
         unit="MB",
         open=_memory,
     ),
-    Row(
+    BenchmarkRow(
         name="list-large-pause",
         title="pause of a GET during a LIST of 100,000",
         unit="ms",
         open=_list_pause,
         target=Target("value", "<", 20),
     ),
-    Row(
+    BenchmarkRow(
         name="compaction-pause",
         title="pause of a GET during compaction",
         unit="ms",

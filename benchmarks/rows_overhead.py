@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import levels, load, process, requests, tools
 from benchmarks.load import LoadResult, LoadSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.server import EVERYBODY
 from benchmarks.subjects import Running, Subject
 from benchmarks.waiting import WaitingSpec
@@ -100,7 +100,7 @@ def _waiting(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="overhead-get-1",
         title="GET 1 KB, 1 connection of an ordinary user, with flow control",
         unit="req/s",
@@ -108,7 +108,7 @@ ROWS = (
         yardstick="without",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="overhead-get-16-masters",
         title="GET 1 KB, 16 connections of system:masters, with flow control",
         unit="req/s",
@@ -116,7 +116,7 @@ ROWS = (
         yardstick="without",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="overhead-get-16",
         title="GET 1 KB, 16 connections of an ordinary user, with flow control",
         unit="req/s",
@@ -124,7 +124,7 @@ ROWS = (
         yardstick="without",
         target=Target("ratio", ">=", 0.95),
     ),
-    Row(
+    BenchmarkRow(
         name="waiting-memory",
         title=f"memory of {WAITING:,} requests waiting at the gate",
         unit="MB",

@@ -11,7 +11,7 @@ from benchmarks.overload import rights, scene
 from benchmarks.overload.bystander import Phase
 from benchmarks.overload.catalog import ATTACKS, CBOR, MIXED, Attack
 from benchmarks.overload.scene import Outcome, Script
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject
 
 WARM = 10  # objects that the honest user reads
@@ -154,9 +154,9 @@ def missed(outcome: Outcome) -> list[str]:
     return [str(each) for each in targets if not each.met(getattr(sample, each.on))]
 
 
-def _row(attack: Attack) -> Row:
+def _row(attack: Attack) -> BenchmarkRow:
     held = attack.watches > 0
-    return Row(
+    return BenchmarkRow(
         name=f"overload-{attack.name}",
         title=attack.title,
         unit="KB" if held else "MB",
@@ -170,7 +170,7 @@ def _row(attack: Attack) -> Row:
 
 ROWS = (
     *map(_row, ATTACKS),
-    Row(
+    BenchmarkRow(
         name="overload-mixed",
         title="all attacks but the watches, three at a time, beside a writer and a watcher",
         unit="MB",

@@ -10,7 +10,7 @@ from benchmarks import levels, load, process, requests
 from benchmarks.endpoint import Endpoint
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.requests import Op
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_overhead import ORDER
 from benchmarks.subjects import Running, Subject
 
@@ -91,8 +91,8 @@ def _post(lab: Lab, run: Running, endpoint: Endpoint) -> Op:
     return requests.post(endpoint, run.namespace, next(FIRSTS))
 
 
-def _row(name: str, title: str, make: Make) -> Row:
-    return Row(
+def _row(name: str, title: str, make: Make) -> BenchmarkRow:
+    return BenchmarkRow(
         name=name,
         title=f"{title}, {CONNECTIONS} connections of a user with a Role",
         unit="req/s",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import load, requests
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.requests import Op
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject
 
 FEW = 20  # objects in the small list of the mixed load
@@ -135,14 +135,14 @@ def _mixed(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="get-1",
         title="GET 1 KB, 1 connection",
         unit="req/s",
         open=_get(1),
         yardstick="asgi-1",
     ),
-    Row(
+    BenchmarkRow(
         name="get-16",
         title="GET 1 KB, 16 connections",
         unit="req/s",
@@ -150,21 +150,21 @@ ROWS = (
         yardstick="asgi-16",
         target=Target("ratio", ">=", 6),
     ),
-    Row(
+    BenchmarkRow(
         name="get-16-protobuf",
         title="GET 1 KB as protobuf, 16 connections",
         unit="req/s",
         open=_get_protobuf,
         yardstick="json",
     ),
-    Row(
+    BenchmarkRow(
         name="post-1",
         title="durable POST 1 KB, 1 connection",
         unit="req/s",
         open=_post(1),
         yardstick="asgi-1",
     ),
-    Row(
+    BenchmarkRow(
         name="post-16",
         title="durable POST 1 KB, 16 connections",
         unit="req/s",
@@ -172,7 +172,7 @@ ROWS = (
         yardstick="asgi-16",
         target=Target("ratio", ">=", 2.5),
     ),
-    Row(
+    BenchmarkRow(
         name="post-64",
         title="durable POST 1 KB, 64 connections",
         unit="req/s",
@@ -180,21 +180,21 @@ ROWS = (
         yardstick="asgi-64",
         target=Target("ratio", ">=", 2.5),
     ),
-    Row(
+    BenchmarkRow(
         name="put-16",
         title="durable PUT 1 KB, 16 connections",
         unit="req/s",
         open=_put,
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="delete-16",
         title="durable DELETE, 16 connections",
         unit="req/s",
         open=_delete,
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="mixed-16",
         title="70% GET, 10% LIST of 20, 20% PUT, 16 connections",
         unit="req/s",

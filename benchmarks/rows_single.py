@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import server
 from benchmarks.errors import Unavailable
-from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Sample, Target
 from benchmarks.subjects import Kubetrio, Subject
 
 LATER = 3
@@ -66,14 +66,14 @@ def _start(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="single-file-size",
         title="size of the single executable",
         unit="MB",
         open=_size,
         most_rounds=1,
     ),
-    Row(
+    BenchmarkRow(
         name="single-file-start",
         title="first start of the single executable, which unpacks, to ready",
         unit="s",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks import process
 from benchmarks.clock import perf_counter, sleep
-from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Sample, Target
 from benchmarks.subjects import Subject
 
 SETTLE_S = 2.0  # after ready, a server still reconciles
@@ -72,7 +72,7 @@ def _idle_cpu(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="generator",
         title="what the generator reaches (trivial TLS server)",
         unit="req/s",
@@ -80,7 +80,7 @@ ROWS = (
         yardstick="asgi-16",
         most_rounds=1,
     ),
-    Row(
+    BenchmarkRow(
         name="startup",
         title="start on an empty data directory to ready",
         unit="s",
@@ -88,7 +88,7 @@ ROWS = (
         yardstick="imports",
         target=Target("ratio", "<=", 2.0),
     ),
-    Row(
+    BenchmarkRow(
         name="idle-rss",
         title="memory when idle",
         unit="MB",
@@ -96,7 +96,7 @@ ROWS = (
         target=Target("value", "<=", 90),
         most_rounds=3,
     ),
-    Row(
+    BenchmarkRow(
         name="idle-cpu",
         title="CPU when idle",
         unit="%",

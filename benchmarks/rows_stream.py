@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from benchmarks import initial, probe, process
 from benchmarks.initial import InitialResult, InitialSpec
 from benchmarks.probe import ProbeSpec
-from benchmarks.rows import Lab, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Sample, Target
 from benchmarks.rows_list import PROBED, calm_probe, lists, pause_sample
 from benchmarks.subjects import Running, Subject
 
@@ -64,14 +64,14 @@ def _pause(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="stream-list",
         title="streaming list of 100,000 (sendInitialEvents)",
         unit="ms",
         open=_time,
         yardstick="json",
     ),
-    Row(
+    BenchmarkRow(
         name="stream-list-pause",
         title="pause of a GET during a streaming list of 100,000",
         unit="ms",

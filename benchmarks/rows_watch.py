@@ -11,7 +11,7 @@ from benchmarks.clock import perf_counter, sleep
 from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError
 from benchmarks.load import LoadSpec
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.subjects import Running, Subject
 from benchmarks.watchers import WatchResult, WatchSpec
 
@@ -114,7 +114,7 @@ def _grown_by_watchers(
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="watch-100",
         title="watch fan-out, 1 writer, 100 watchers",
         unit="events/s",
@@ -122,7 +122,7 @@ ROWS = (
         yardstick="asgi-16",
         target=Target("ratio", ">=", 20),
     ),
-    Row(
+    BenchmarkRow(
         name="watch-500",
         title="watch fan-out, 1 writer, 500 watchers",
         unit="events/s",
@@ -130,7 +130,7 @@ ROWS = (
         yardstick="asgi-16",
         target=Target("ratio", ">=", 40),
     ),
-    Row(
+    BenchmarkRow(
         name="idle-watchers",
         title="memory by watcher, 1,000 idle ones over TLS",
         unit="KB",

@@ -10,7 +10,7 @@ from benchmarks import load, manifests, requests, rulebook
 from benchmarks.errors import Unavailable
 from benchmarks.load import LoadSpec
 from benchmarks.manifests import Object
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_request import beside_asgi, measure
 from benchmarks.rulebook import RulebookSpec
 from benchmarks.subjects import Kubetrio, Running, Subject
@@ -90,35 +90,35 @@ def _rules(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
 
 
 ROWS = (
-    Row(
+    BenchmarkRow(
         name="create-deployment",
         title="durable POST of a Deployment of 40 fields, 16 connections",
         unit="req/s",
         open=_create(manifests.deployment),
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="create-pod",
         title="durable POST of a Pod of 40 fields, 16 connections",
         unit="req/s",
         open=_create(manifests.pod),
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="apply-deployment",
         title="server-side apply of a Deployment of 40 fields, each a rollout, 16 connections",
         unit="req/s",
         open=_apply(manifests.deployment),
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="apply-pod",
         title="server-side apply of a Pod of 40 fields, each a change, 16 connections",
         unit="req/s",
         open=_apply(manifests.pod),
         yardstick="asgi-16",
     ),
-    Row(
+    BenchmarkRow(
         name="cpu-pod",
         title="CPU of decoding, defaulting, managedFields and rules of a new Pod",
         unit="ms",
@@ -126,7 +126,7 @@ ROWS = (
         yardstick="loads+dumps",
         target=Target("value", "<", 1.2),
     ),
-    Row(
+    BenchmarkRow(
         name="cpu-configmap",
         title="CPU of the same of a ConfigMap of 1 KB",
         unit="ms",

@@ -36,7 +36,7 @@ from kubetrio.kinds.common.checks import Causes
 from kubetrio.kinds.common.defaulting import Rules
 from kubetrio.kinds.common.metadata import CHANGE
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 from kubetrio.schema.fieldselectors import FieldSelectors
 from kubetrio.schema.printing import Json
 from kubetrio.schema.rules import Validation
@@ -55,7 +55,7 @@ DEFAULTS: Rules = ()
 """Such as ``within("spec", Default("replicas", 1))``; see `kinds/common/defaulting.py`."""
 
 {name} = BuiltinKind(
-    rules=Row(validation=Validation(create=_check), metadata=CHANGE),
+    rules=WriteRules(validation=Validation(create=_check), metadata=CHANGE),
     defaults={{{defaults}}},
     printer={printer},
     selectors=FieldSelectors(getters={{{getters}}}),

@@ -40,7 +40,7 @@ INFINITE = float("inf")
 LOST = (OSError, http.client.HTTPException, ValueError)
 
 
-class Server:
+class KilledServer:
     """A process that serves one data directory, and may be killed."""
 
     def __init__(self, folder: Path, flags: Sequence[str]) -> None:
@@ -99,7 +99,7 @@ class Server:
 class Client:
     """One client and its part of the history."""
 
-    server: Server
+    server: KilledServer
     number: int
     rng: random.Random
     history: History = field(default_factory=History)
@@ -225,7 +225,9 @@ def _version(obj: Any) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-def watched(server: Server, after: int, until: threading.Event, seconds: int) -> list[Watched]:
+def watched(
+    server: KilledServer, after: int, until: threading.Event, seconds: int
+) -> list[Watched]:
     """Watch from a version on, again and again where a stream ends, each time from where it came.
 
     Args:
@@ -276,11 +278,11 @@ def whole(clients: Sequence[Client], watches: Sequence[Watched]) -> History:
     return history
 
 
-def play(seconds: float, seed: int, flags: Sequence[str]) -> tuple[History, Server]:
+def play(seconds: float, seed: int, flags: Sequence[str]) -> tuple[History, KilledServer]:
     """Run clients beside a server that is killed and paused."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="kubetrio-history-") as folder:
-        server = Server(Path(folder), flags)
+        server = KilledServer(Path(folder), flags)
         try:
             clients = [
                 Client(server, number, random.Random(rng.random())) for number in range(CLIENTS)

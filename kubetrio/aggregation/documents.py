@@ -40,7 +40,7 @@ from kubetrio.schema.swagger_merge import part_of
 from kubetrio.wire import jsonpieces
 
 Object = dict[str, Any]
-Server = tuple[str, str, int]
+ServicePort = tuple[str, str, int]
 
 log = Log("kubetrio.aggregation")
 DISCOVERY, OPENAPI = "discovery-manager", "open_api_aggregation_controller"
@@ -189,7 +189,7 @@ class Discovery(Reconciler):
         self._routes = routes
         self._proxy = proxy
         self._documents = documents
-        self._known: dict[Server, _Known] = {}
+        self._known: dict[ServicePort, _Known] = {}
         self._dirty: dict[str, float] = {}
         routes.subscribe(self._changed)
 
@@ -280,7 +280,7 @@ class OpenApi(Reconciler):
         self._proxy = proxy
         self._documents = documents
         self._env = env
-        self._etags: dict[str, tuple[Server, str]] = {}
+        self._etags: dict[str, tuple[ServicePort, str]] = {}
         routes.subscribe(self._changed)
 
     def _changed(self, name: str) -> None:

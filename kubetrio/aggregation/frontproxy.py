@@ -54,7 +54,7 @@ class TooLarge(Exception):
     """An answer is larger than is taken."""
 
 
-class Server(NamedTuple):
+class Endpoint(NamedTuple):
     """Where a route leads to, now.
 
     Args:
@@ -134,15 +134,15 @@ class FrontProxy:
         """Show another certificate from now on: its files changed."""
         self._contexts.clear()
 
-    async def find(self, route: Route) -> Server:
+    async def find(self, route: Route) -> Endpoint:
         """Where the server of a route is.
 
         Raises:
             Unresolved: nowhere.
         """
-        return Server(*await self._resolve(*route.server))
+        return Endpoint(*await self._resolve(*route.server))
 
-    async def connect(self, route: Route, server: Server) -> Transport:
+    async def connect(self, route: Route, server: Endpoint) -> Transport:
         """An open connection.
 
         Args:
@@ -222,7 +222,7 @@ class FrontProxy:
         finally:
             transport.close()
 
-    async def status(self, route: Route, server: Server, path: str) -> int:
+    async def status(self, route: Route, server: Endpoint, path: str) -> int:
         """The status that a path is answered with.
 
         Raises:
@@ -238,7 +238,9 @@ class FrontProxy:
             transport.close()
 
     @staticmethod
-    def _asking(server: Server, user: UserInfo, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    def _asking(
+        server: Endpoint, user: UserInfo, headers: Iterable[tuple[bytes, bytes]]
+    ) -> Headers:
         return [
             (b"Host", server.authority.encode("latin-1", "replace")),
             (b"User-Agent", b"kubetrio"),

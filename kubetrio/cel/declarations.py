@@ -48,9 +48,9 @@ FORMATS = (
 )  # fmt: skip
 """Formats that ``format`` has a function for."""
 
-Row = tuple[str, str, str, str]
+Signature = tuple[str, str, str, str]
 
-_CONVERSIONS: list[Row] = [
+_CONVERSIONS: list[Signature] = [
     ("", "string", kind, "string")
     for kind in (
         "bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint", IP, CIDR,
@@ -60,7 +60,7 @@ _CONVERSIONS: list[Row] = [
 
 _NUMBERS = ("int", "uint", "double")
 _ORDERED = ("bool", "bytes", "duration", "string", "timestamp")
-_COMPARISONS: list[Row] = [
+_COMPARISONS: list[Signature] = [
     ("", name, params, "bool")
     for name in ("_<_", "_<=_", "_>_", "_>=_")
     for params in (
@@ -81,7 +81,7 @@ STANDARD: Mapping[str, Any] = MappingProxyType(
 )
 """Configuration of an environment that leaves some standard functions to be declared here."""
 
-_STRINGS: list[Row] = [
+_STRINGS: list[Signature] = [
     ("string", "charAt", "int", "string"),
     *(
         ("string", name, params, "int")
@@ -102,7 +102,7 @@ _STRINGS: list[Row] = [
 ]
 """The strings extension, version 2: the engine's own cannot be added to, and `indexOf` must be."""
 
-_LISTS: list[Row] = [
+_LISTS: list[Signature] = [
     *(
         (f"list<{kind}>", name, "", result)
         for kind in ("int", "uint", "double", "string", "bool", "duration", "timestamp", "bytes")
@@ -120,20 +120,20 @@ _LISTS: list[Row] = [
     ("list<dyn>", "slice", "int int", "list<dyn>"),
     ("", "lists.range", "int", "list<int>"),
 ]
-_OPTIONALS: list[Row] = [
+_OPTIONALS: list[Signature] = [
     ("", "optional.unwrap", "list<dyn>", "list<dyn>"),
     ("list<dyn>", "unwrapOpt", "", "list<dyn>"),
 ]
-_SETS: list[Row] = [
+_SETS: list[Signature] = [
     ("", f"sets.{name}", "list<dyn> list<dyn>", "bool")
     for name in ("contains", "equivalent", "intersects")
 ]
-_REGEX: list[Row] = [
+_REGEX: list[Signature] = [
     ("string", "find", "string", "string"),
     ("string", "findAll", "string", "list<string>"),
     ("string", "findAll", "string int", "list<string>"),
 ]
-_URLS: list[Row] = [
+_URLS: list[Signature] = [
     ("", "url", "string", URL),
     ("", "isURL", "string", "bool"),
     (URL, "getQuery", "", "map<string,list<string>>"),
@@ -142,7 +142,7 @@ _URLS: list[Row] = [
         for name in ("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath")
     ),
 ]
-_QUANTITIES: list[Row] = [
+_QUANTITIES: list[Signature] = [
     ("", "quantity", "string", QUANTITY),
     ("", "isQuantity", "string", "bool"),
     (QUANTITY, "isInteger", "", "bool"),
@@ -154,7 +154,7 @@ _QUANTITIES: list[Row] = [
     (QUANTITY, "isGreaterThan", QUANTITY, "bool"),
     (QUANTITY, "compareTo", QUANTITY, "int"),
 ]
-_SEMVERS: list[Row] = [
+_SEMVERS: list[Signature] = [
     *(
         ("", name, params, result)
         for name, result in (("semver", SEMVER), ("isSemver", "bool"))
@@ -165,7 +165,7 @@ _SEMVERS: list[Row] = [
     (SEMVER, "isGreaterThan", SEMVER, "bool"),
     (SEMVER, "compareTo", SEMVER, "int"),
 ]
-_NETWORK: list[Row] = [
+_NETWORK: list[Signature] = [
     ("", "ip", "string", IP),
     ("", "isIP", "string", "bool"),
     ("", "ip.isCanonical", "string", "bool"),
@@ -187,12 +187,12 @@ _NETWORK: list[Row] = [
     (CIDR, "masked", "", CIDR),
     (CIDR, "prefixLength", "", "int"),
 ]  # fmt: skip
-_FORMATS: list[Row] = [
+_FORMATS: list[Signature] = [
     *(("", f"format.{name}", "", FORMAT) for name in FORMATS),
     ("", "format.named", "string", "dyn"),
     (FORMAT, "validate", "string", "dyn"),
 ]
-_AUTHORIZER: list[Row] = [
+_AUTHORIZER: list[Signature] = [
     (AUTHORIZER, "path", "string", PATH_CHECK),
     (PATH_CHECK, "check", "string", DECISION),
     (AUTHORIZER, "group", "string", GROUP_CHECK),
@@ -207,18 +207,18 @@ _AUTHORIZER: list[Row] = [
     *((DECISION, name, "", "bool") for name in ("allowed", "errored")),
 ]
 
-LIBRARY: list[Row] = [
+LIBRARY: list[Signature] = [
     *_COMPARISONS,
     *_CONVERSIONS, *_STRINGS, *_LISTS, *_OPTIONALS, *_SETS, *_REGEX, *_URLS, *_QUANTITIES,
     *_SEMVERS, *_NETWORK, *_FORMATS, *_AUTHORIZER,
 ]  # fmt: skip
 """What every environment has."""
 
-JSON_PATCH: list[Row] = [("", "jsonpatch.escapeKey", "string", "string")]
+JSON_PATCH: list[Signature] = [("", "jsonpatch.escapeKey", "string", "string")]
 """What expressions that make a JSON Patch have too."""
 
 
-def declared(rows: Iterable[Row]) -> list[Any]:
+def declared(rows: Iterable[Signature]) -> list[Any]:
     """Rows as declarations without implementations, for the type checker."""
     cel = engine()
     overloads: dict[str, list[Any]] = defaultdict(list)

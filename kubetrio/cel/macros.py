@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubetrio.cel.declarations import Row
+from kubetrio.cel.declarations import Signature
 from kubetrio.cel.syntax import (
     Node,
     bind,
@@ -42,7 +42,7 @@ _FILTERED = {
     "transformMap": "map<dyn,dyn>",
     "transformMapEntry": "map<dyn,dyn>",
 }
-DECLARED: list[Row] = [
+DECLARED: list[Signature] = [
     (target, name, f"dyn dyn {parameters}", result)
     for target in ("list<dyn>", "map<dyn,dyn>")
     for name, result, parameters in (

@@ -14,7 +14,7 @@ from kubetrio.crd.customtype import CustomType, Settling, Version
 from kubetrio.crd.customvalidation import ObjectChecks, without_schema
 from kubetrio.kinds.common.customcolumns import custom_printer
 from kubetrio.kinds.common.replicapaths import check_replicas, check_selector
-from kubetrio.kinds.common.row import ALL_BUT_STATUS, STATUS_ONLY
+from kubetrio.kinds.common.writerules import ALL_BUT_STATUS, STATUS_ONLY
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import qualified_name
 from kubetrio.machinery.objectmeta import STANDARD_FINALIZERS

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from kubetrio.kinds.common.builtinkind import UNPRINTED, BuiltinKind, MissingPart, resolved
-from kubetrio.kinds.common.row import rules_of
+from kubetrio.kinds.common.writerules import rules_of
 from kubetrio.machinery.names_validation import NAME_CHECKS
 from kubetrio.schema import builtin
 from kubetrio.schema.fieldselectors import FieldSelectors

@@ -70,7 +70,7 @@ Make = Callable[[PluginContext], Plugin]
 Load = Callable[[bytes | None], object]
 
 
-class Row(NamedTuple):
+class PluginRow(NamedTuple):
     """One plugin.
 
     Args:
@@ -130,103 +130,109 @@ def _credentials(data: bytes | None) -> Credentials:
         raise ConfigurationError(str(error)) from error
 
 
-PLUGINS: tuple[Row, ...] = (
-    Row("AlwaysAdmit", "kubetrio.plugins.always.always_admit", on=False),
-    Row(
+PLUGINS: tuple[PluginRow, ...] = (
+    PluginRow("AlwaysAdmit", "kubetrio.plugins.always.always_admit", on=False),
+    PluginRow(
         "NamespaceAutoProvision",
         "kubetrio.plugins.existence.auto_provision",
         on=False,
         writes=True,
     ),
-    Row("NamespaceLifecycle", lambda context: NamespaceLifecycle(context.namespaces.phase)),
-    Row("NamespaceExists", "kubetrio.plugins.existence.namespace_exists", on=False),
-    Row("LimitPodHardAntiAffinityTopology", "kubetrio.plugins.spreading.anti_affinity", on=False),
-    Row("LimitRanger", lambda context: LimitRanger(context.lookup), ("limitranges",)),
-    Row("ServiceAccount", lambda context: ServiceAccount(context.objects, context.server.env)),
-    Row("NodeRestriction", "kubetrio.plugins.noderestriction.node_restriction", on=False),
-    Row("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
-    Row("AlwaysPullImages", "kubetrio.plugins.pulling.always_pull", on=False),
-    Row(
+    PluginRow("NamespaceLifecycle", lambda context: NamespaceLifecycle(context.namespaces.phase)),
+    PluginRow("NamespaceExists", "kubetrio.plugins.existence.namespace_exists", on=False),
+    PluginRow(
+        "LimitPodHardAntiAffinityTopology", "kubetrio.plugins.spreading.anti_affinity", on=False
+    ),
+    PluginRow("LimitRanger", lambda context: LimitRanger(context.lookup), ("limitranges",)),
+    PluginRow(
+        "ServiceAccount", lambda context: ServiceAccount(context.objects, context.server.env)
+    ),
+    PluginRow("NodeRestriction", "kubetrio.plugins.noderestriction.node_restriction", on=False),
+    PluginRow("TaintNodesByCondition", lambda _: TaintNodesByCondition()),
+    PluginRow("AlwaysPullImages", "kubetrio.plugins.pulling.always_pull", on=False),
+    PluginRow(
         "ImagePolicyWebhook",
         "kubetrio.plugins.imagepolicy.image_policy",
         on=False,
         load="kubetrio.plugins.imagepolicy.configured",
     ),
-    Row(POD_SECURITY, _pod_security, load=pod_security),
-    Row(
+    PluginRow(POD_SECURITY, _pod_security, load=pod_security),
+    PluginRow(
         "PodNodeSelector",
         "kubetrio.plugins.nodeselectors.node_selector",
         on=False,
         load="kubetrio.plugins.nodeselectors.configured",
     ),
-    Row("Priority", lambda context: Priority(context.lookup), ("priorityclasses",)),
-    Row("DefaultTolerationSeconds", _default_tolerations),
-    Row(
+    PluginRow("Priority", lambda context: Priority(context.lookup), ("priorityclasses",)),
+    PluginRow("DefaultTolerationSeconds", _default_tolerations),
+    PluginRow(
         "PodTolerationRestriction",
         "kubetrio.plugins.tolerationlists.toleration_lists",
         on=False,
         load="kubetrio.plugins.tolerationlists.configured",
     ),
-    Row(
+    PluginRow(
         "EventRateLimit",
         "kubetrio.plugins.eventlimits.event_limits",
         on=False,
         load="kubetrio.plugins.eventlimits.configured",
     ),
-    Row("ExtendedResourceToleration", "kubetrio.plugins.spreading.extended_resources", on=False),
-    Row(
+    PluginRow(
+        "ExtendedResourceToleration", "kubetrio.plugins.spreading.extended_resources", on=False
+    ),
+    PluginRow(
         "DefaultStorageClass",
         lambda context: DefaultStorageClass(context.lookup),
         ("storageclasses",),
     ),
-    Row("StorageObjectInUseProtection", lambda _: StorageObjectInUseProtection()),
-    Row("PodGroupProtection", None, idle="mutate"),  # GenericWorkload
-    Row("OwnerReferencesPermissionEnforcement", "kubetrio.plugins.owners.owners", on=False),
-    Row(
+    PluginRow("StorageObjectInUseProtection", lambda _: StorageObjectInUseProtection()),
+    PluginRow("PodGroupProtection", None, idle="mutate"),  # GenericWorkload
+    PluginRow("OwnerReferencesPermissionEnforcement", "kubetrio.plugins.owners.owners", on=False),
+    PluginRow(
         "PersistentVolumeClaimResize",
         lambda context: PersistentVolumeClaimResize(context.lookup),
         ("storageclasses",),
     ),
-    Row("RuntimeClass", lambda context: RuntimeClass(context.lookup), ("runtimeclasses",)),
-    Row("CertificateApproval", lambda context: CertificateApproval(context.server.authorize)),
-    Row("CertificateSigning", lambda context: CertificateSigning(context.server.authorize)),
-    Row(
+    PluginRow("RuntimeClass", lambda context: RuntimeClass(context.lookup), ("runtimeclasses",)),
+    PluginRow("CertificateApproval", lambda context: CertificateApproval(context.server.authorize)),
+    PluginRow("CertificateSigning", lambda context: CertificateSigning(context.server.authorize)),
+    PluginRow(
         "ClusterTrustBundleAttest",
         lambda context: ClusterTrustBundleAttest(context.server.authorize),
     ),
-    Row("CertificateSubjectRestriction", lambda _: CertificateSubjectRestriction()),
-    Row(
+    PluginRow("CertificateSubjectRestriction", lambda _: CertificateSubjectRestriction()),
+    PluginRow(
         "DefaultIngressClass",
         lambda context: DefaultIngressClass(context.lookup),
         ("ingressclasses",),
     ),
-    Row("DenyServiceExternalIPs", "kubetrio.plugins.externalips.external_ips", on=False),
-    Row("PodTopologyLabels", lambda context: PodTopologyLabels(context.lookup)),
-    Row("PodGroupWorkloadExists", None, idle="validate"),  # GenericWorkload
-    Row(
+    PluginRow("DenyServiceExternalIPs", "kubetrio.plugins.externalips.external_ips", on=False),
+    PluginRow("PodTopologyLabels", lambda context: PodTopologyLabels(context.lookup)),
+    PluginRow("PodGroupWorkloadExists", None, idle="validate"),  # GenericWorkload
+    PluginRow(
         "NodeDeclaredFeatureValidator",
         lambda context: NodeDeclaredFeatureValidator(context.lookup),
     ),
-    Row("JobValidation", None, idle="validate"),  # WorkloadWithJob
-    Row("PodResizeValidator", lambda context: PodResizeValidator(context.lookup)),
-    Row(
+    PluginRow("JobValidation", None, idle="validate"),  # WorkloadWithJob
+    PluginRow("PodResizeValidator", lambda context: PodResizeValidator(context.lookup)),
+    PluginRow(
         "MutatingAdmissionPolicy",
         lambda context: MutatingAdmissionPolicy(context.policies),
         tuple(BINDINGS),
     ),
-    Row("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,), load=_credentials),
-    Row(
+    PluginRow("MutatingAdmissionWebhook", _mutating_webhook, (MUTATING,), load=_credentials),
+    PluginRow(
         "ValidatingAdmissionPolicy",
         lambda context: ValidatingAdmissionPolicy(context.policies),
         tuple(BINDINGS.values()),
     ),
-    Row("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,), load=_credentials),
-    Row("ResourceQuota", _resource_quota, ("resourcequotas",), load=limited_resources),
-    Row("AlwaysDeny", "kubetrio.plugins.always.always_deny", on=False),
+    PluginRow("ValidatingAdmissionWebhook", _validating_webhook, (VALIDATING,), load=_credentials),
+    PluginRow("ResourceQuota", _resource_quota, ("resourcequotas",), load=limited_resources),
+    PluginRow("AlwaysDeny", "kubetrio.plugins.always.always_deny", on=False),
 )
 
 
-def _rows() -> dict[str, Row]:
+def _rows() -> dict[str, PluginRow]:
     return {row.name: row for row in PLUGINS}
 
 
@@ -375,7 +381,7 @@ def _context(
     )
 
 
-def _made(row: Row, context: PluginContext) -> Plugin | None:
+def _made(row: PluginRow, context: PluginContext) -> Plugin | None:
     if row.make is None:
         return None
     make = row.make

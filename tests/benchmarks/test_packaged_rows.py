@@ -11,7 +11,7 @@ from benchmarks.__main__ import main
 from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError, Unavailable
 from benchmarks.fixtures import FixtureSpec, run
-from benchmarks.rows import QUICK, Lab, Row
+from benchmarks.rows import QUICK, BenchmarkRow, Lab
 from benchmarks.subjects import Kubetrio, Remote, Subject
 from benchmarks.yardsticks import Yardsticks
 
@@ -23,19 +23,19 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(plan=QUICK, yardsticks=Yardsticks(tmp_path, seconds=1, warmup=0))
 
 
-def value(lab: Lab, row: Row, subject: Subject) -> float:
+def value(lab: Lab, row: BenchmarkRow, subject: Subject) -> float:
     with row.open(lab, subject) as sample:
         return sample().value
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_no_other_server_comes_in_these_forms(row: Row, lab: Lab):
+def test_no_other_server_comes_in_these_forms(row: BenchmarkRow, lab: Lab):
     with pytest.raises(Unavailable):
         value(lab, row, Remote(Endpoint(host="127.0.0.1", port=6443)))
 
 
 @pytest.mark.parametrize("row", rows_single.ROWS, ids=lambda row: row.name)
-def test_without_an_executable_there_is_no_number(row: Row, lab: Lab, tmp_path: Path):
+def test_without_an_executable_there_is_no_number(row: BenchmarkRow, lab: Lab, tmp_path: Path):
     with pytest.raises(Unavailable, match="KUBETRIO_SINGLE_FILE"):
         value(lab, row, Kubetrio(tmp_path))
 

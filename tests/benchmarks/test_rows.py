@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import ROWS, main
-from benchmarks.rows import Row
+from benchmarks.rows import BenchmarkRow
 
 README = (Path(__file__).resolve().parents[2] / "benchmarks" / "README.md").read_text()
 DESCRIBED = re.findall(r"^\| (`[^|]+) \|[^|]+\|([^|]*)\|$", README, re.MULTILINE)
@@ -22,7 +22,7 @@ def test_names_are_unique():
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_the_readme_has_every_row_and_its_bounds(row: Row):
+def test_the_readme_has_every_row_and_its_bounds(row: BenchmarkRow):
     """The last column names each bound; `the same` and shared cells stand for another row's."""
     texts = target_texts(row.name)
     assert len(texts) == 1, texts

@@ -15,9 +15,9 @@ from urllib.parse import quote, urlencode
 import trio
 
 from kubetrio.aggregation.frontproxy import (
+    Endpoint,
     FrontProxy,
     Headers,
-    Server,
     Unusable,
     names_user,
     user_headers,
@@ -94,7 +94,7 @@ async def delegate(delegation: Delegation, request: Request, route: Route) -> An
 
 
 async def _forwarded(
-    request: Request, proxy: FrontProxy, route: Route, server: Server, delegation: Delegation
+    request: Request, proxy: FrontProxy, route: Route, server: Endpoint, delegation: Delegation
 ) -> AnyResponse:
     long_running = is_long_running(request)
     if long_running:
@@ -156,7 +156,7 @@ class _Bounded(Relay):
 
 
 async def _upgraded(
-    request: Request, proxy: FrontProxy, route: Route, server: Server, delegation: Delegation
+    request: Request, proxy: FrontProxy, route: Route, server: Endpoint, delegation: Delegation
 ) -> AnyResponse:
     request.take_time()
     headers = [*_headers(request, server, request.raw_headers)]
@@ -183,7 +183,7 @@ async def _upgraded(
 # ---------------------------------------------------------------------- what is sent
 
 
-def _headers(request: Request, server: Server, headers: list[tuple[bytes, bytes]]) -> Headers:
+def _headers(request: Request, server: Endpoint, headers: list[tuple[bytes, bytes]]) -> Headers:
     kept = [
         (name, value)
         for name, value in without_secrets(headers)

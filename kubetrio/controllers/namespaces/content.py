@@ -15,7 +15,7 @@ import trio
 
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.namespaces.conditions import Left, RemainingContent
-from kubetrio.controllers.namespaces.others import OtherResource, OtherServers, Refused
+from kubetrio.controllers.namespaces.others import CollectionError, OtherResource, OtherServers
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources import objects
 from kubetrio.resources.deletion import FOREGROUND, ORPHAN
@@ -122,7 +122,7 @@ class Content:
         """Delete the objects of a resource that another server has; when to look again."""
         try:
             left = await self._others.delete(resource, namespace)
-        except Refused as error:
+        except CollectionError as error:
             remains.failures.append(str(error))
             return 0
         version = resource.route.group_version.version

@@ -48,7 +48,7 @@ GONE = frozenset({NOT_FOUND, NOT_ALLOWED})
 FIRST_MOVED, FIRST_SERVER_ERROR = 300, 500
 
 
-class Refused(Exception):
+class CollectionError(Exception):
     """Another server does not delete, or does not say what is left; the text says why."""
 
 
@@ -135,7 +135,7 @@ class OtherServers:
         """Delete all objects of a resource; returns what is left of them.
 
         Raises:
-            Refused: the server does not, or is not there.
+            CollectionError: the server does not, or is not there.
         """
         if not await self._delete_collection(resource, namespace):
             await self._delete_each(resource, namespace)
@@ -153,7 +153,7 @@ class OtherServers:
         return True
 
     async def _delete_each(self, resource: OtherResource, namespace: str) -> None:
-        refused: list[Refused] = []
+        refused: list[CollectionError] = []
         limiter = trio.CapacityLimiter(AT_A_TIME)
 
         async def delete(name: str) -> None:
@@ -162,7 +162,7 @@ class OtherServers:
                     answer = await self._ask(resource, "DELETE", resource.path(namespace, name))
                     if answer.status not in GONE:
                         _check(answer)
-                except Refused as error:
+                except CollectionError as error:
                     refused.append(error)
 
         names = [name for name, _ in await self._list(resource, namespace)]
@@ -202,7 +202,7 @@ class OtherServers:
                     headers, method=method, body=BODY, most_bytes=SAID_BYTES, whole=False
                 )
             except (*NOT_THERE, ApiError) as error:
-                raise Refused(f"error trying to reach service: {error}"[:TEXT]) from error
+                raise CollectionError(f"error trying to reach service: {error}"[:TEXT]) from error
 
 
 @contextmanager
@@ -210,20 +210,20 @@ def _in_time() -> Iterator[None]:
     """Have a block last no longer than a request may.
 
     Raises:
-        Refused: it does.
+        CollectionError: it does.
     """
     try:
         with trio.fail_after(LIMIT_S):
             yield
     except trio.TooSlowError as error:
-        raise Refused("error trying to reach service: context deadline exceeded") from error
+        raise CollectionError("error trying to reach service: context deadline exceeded") from error
 
 
 def _check(answer: Fetched) -> None:
     """Raise for what is no success, in the server's words if it has some, else in client-go's.
 
     Raises:
-        Refused: see above.
+        CollectionError: see above.
     """
     status = answer.status
     if status < FIRST_MOVED:
@@ -243,14 +243,14 @@ def _check(answer: Fetched) -> None:
     if isinstance(told, dict) and told.get("kind") == "Status":
         message = told.get("message")
         text = message[:TEXT] if isinstance(message, str) and message else text
-    raise Refused(text)
+    raise CollectionError(text)
 
 
 def _read(body: bytes) -> tuple[list[Listed], str]:
     """A list's objects, and where it goes on.
 
     Raises:
-        Refused: it is no list.
+        CollectionError: it is no list.
     """
     try:
         listed = orjson.loads(body)
@@ -258,7 +258,7 @@ def _read(body: bytes) -> tuple[list[Listed], str]:
         more = _map(listed.get("metadata") or {}).get("continue") or ""
         found = [Listed(str(meta["name"]), _texts(meta.get("finalizers") or ())) for meta in metas]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refused("the server's answer is no list of objects") from error
+        raise CollectionError("the server's answer is no list of objects") from error
     return found, str(more)
 
 

@@ -11,7 +11,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.admissionregistration import defaults, printers
@@ -23,7 +23,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "mutatingadmissionpolicies": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.MUTATINGADMISSIONPOLICIES,
             metadata=ADMISSION,
         ),
@@ -31,7 +31,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.mutating_admission_policy),
     ),
     "mutatingadmissionpolicybindings": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.MUTATINGADMISSIONPOLICYBINDINGS,
             metadata=ADMISSION,
         ),
@@ -39,7 +39,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.admission_policy_binding),
     ),
     "mutatingwebhookconfigurations": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.MUTATINGWEBHOOKCONFIGURATIONS,
             metadata=ADMISSION,
         ),
@@ -47,7 +47,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.webhook_configuration),
     ),
     "validatingadmissionpolicies": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.VALIDATINGADMISSIONPOLICIES,
             metadata=ADMISSION,
             undo_status_metadata=keep_metadata_of_stored,
@@ -57,7 +57,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.validating_admission_policy),
     ),
     "validatingadmissionpolicybindings": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.VALIDATINGADMISSIONPOLICYBINDINGS,
             metadata=ADMISSION,
         ),
@@ -65,7 +65,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.admission_policy_binding),
     ),
     "validatingwebhookconfigurations": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_webhooks.VALIDATINGWEBHOOKCONFIGURATIONS,
             metadata=ADMISSION,
         ),

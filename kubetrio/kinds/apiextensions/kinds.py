@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.machinery.members import member
 from kubetrio.machinery.names_validation import NameCheck, dns1123_subdomain
 from kubetrio.schema.rules import Json, MetadataChecks
@@ -37,7 +37,7 @@ def definition_name(obj: Json) -> NameCheck:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "customresourcedefinitions": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_definitions.CUSTOMRESOURCEDEFINITIONS,
             metadata=MetadataChecks(
                 updated=(0, 1), standard_finalizers=False, name=definition_name

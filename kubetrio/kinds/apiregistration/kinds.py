@@ -12,7 +12,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.members import member
 from kubetrio.machinery.names_validation import NameCheck, path_segment
@@ -41,7 +41,7 @@ def service_name(obj: Json) -> NameCheck:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "apiservices": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.APISERVICES,
             metadata=MetadataChecks(
                 change_first=True, standard_finalizers=False, name=service_name

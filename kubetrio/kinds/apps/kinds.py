@@ -11,7 +11,7 @@ from kubetrio.kinds.common.metadata import (
     CHANGE_FIRST,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import METADATA, SPEC, Row
+from kubetrio.kinds.common.writerules import METADATA, SPEC, WriteRules
 from kubetrio.machinery.ownership import excluding
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "controllerrevisions": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CONTROLLERREVISIONS,
             metadata=CHANGE_FIRST,
         ),
         printer=PrinterRow(printers.controller_revision),
     ),
     "daemonsets": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.DAEMONSETS,
             metadata=CHANGE,
             create=preparation.create_daemon_set,
@@ -42,7 +42,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.daemon_set),
     ),
     "deployments": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.DEPLOYMENTS,
             metadata=CHANGE,
             update=preparation.update_deployment,
@@ -53,7 +53,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.deployment),
     ),
     "replicasets": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.REPLICASETS,
             metadata=CHANGE,
             pod_spec="spec.template.spec",
@@ -62,7 +62,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.replica_set),
     ),
     "statefulsets": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.STATEFULSETS,
             metadata=CHANGE,
             pod_spec="spec.template.spec",

@@ -10,7 +10,7 @@ from kubetrio.kinds.common.metadata import (
     CHANGE,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.autoscaling import conversion, defaults, printers, validation
@@ -22,7 +22,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "horizontalpodautoscalers": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.HORIZONTALPODAUTOSCALERS,
             metadata=CHANGE,
         ),

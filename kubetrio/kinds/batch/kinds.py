@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "cronjobs": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_jobs.CRONJOBS,
             metadata=MetadataChecks(updated=(0, 1), subresources={"status": (0, 0)}),
             pod_spec="spec.jobTemplate.spec.template.spec",
@@ -31,7 +31,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.cron_job),
     ),
     "jobs": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_jobs.JOBS,
             create=preparation.create_job,
             finish=defaults.label_job,

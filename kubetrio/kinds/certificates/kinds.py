@@ -10,7 +10,7 @@ from kubetrio.kinds.common.metadata import (
     always,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import SPEC, STATUS, Row
+from kubetrio.kinds.common.writerules import SPEC, STATUS, WriteRules
 from kubetrio.machinery.names_validation import any_name
 from kubetrio.machinery.ownership import excluding
 from kubetrio.schema.rules import MetadataChecks
@@ -25,7 +25,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "certificatesigningrequests": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CERTIFICATESIGNINGREQUESTS,
             metadata=MetadataChecks(
                 subresources={"approval": (1, 1), "status": (1, 1)}, name=always(any_name)

@@ -38,7 +38,7 @@ NOT_A_REQUEST = f"PEM block type must be {BLOCK}"
 NOT_ALONE = f"must be one PEM block of type {BLOCK}, with nothing before or after it"
 
 
-class Refused(ValueError):
+class UnsignableRequest(ValueError):
     """A signer does not sign this; the text is kube-controller-manager's."""
 
 
@@ -164,36 +164,36 @@ def _shown(usages: Sequence[str]) -> str:
 
 def _of_a_node(wanted: Wanted) -> None:
     if wanted.organizations != (NODES,):
-        raise Refused("subject organization is not system:nodes")
+        raise UnsignableRequest("subject organization is not system:nodes")
 
 
 def _named_as_a_node(wanted: Wanted) -> None:
     if not wanted.common_name.startswith(NODE):
-        raise Refused("subject common name does not begin with system:node:")
+        raise UnsignableRequest("subject common name does not begin with system:node:")
 
 
 def _used_as(use: str, usages: Sequence[str]) -> None:
     if set(usages) not in ({DIGITAL, ENCIPHER, use}, {DIGITAL, use}):
-        raise Refused(f"usages did not match {_shown((DIGITAL, ENCIPHER, use))}")
+        raise UnsignableRequest(f"usages did not match {_shown((DIGITAL, ENCIPHER, use))}")
 
 
 def _of_nobody_special(wanted: Wanted) -> None:
     """Refuse who may do everything, and names that the server itself or a node goes by."""
     if MASTERS in wanted.organizations:
-        raise Refused(f"a certificate of group {MASTERS} is not signed")
+        raise UnsignableRequest(f"a certificate of group {MASTERS} is not signed")
     if NODES in wanted.organizations or wanted.common_name.startswith(NODE):
-        raise Refused(f"a certificate of a node is signed by {KUBELET_CLIENT}")
+        raise UnsignableRequest(f"a certificate of a node is signed by {KUBELET_CLIENT}")
     if wanted.common_name in (FRONT_PROXY_CLIENT, KUBELET_CLIENT_NAME):
-        raise Refused(f"a certificate of {wanted.common_name} is not signed")
+        raise UnsignableRequest(f"a certificate of {wanted.common_name} is not signed")
     if KUBELET_ADMINS in wanted.organizations:
-        raise Refused(f"a certificate of group {KUBELET_ADMINS} is not signed")
+        raise UnsignableRequest(f"a certificate of group {KUBELET_ADMINS} is not signed")
 
 
 def kubelet_client(wanted: Wanted, usages: Sequence[str]) -> None:
     """See that a request is for a kubelet as a client of the server.
 
     Raises:
-        Refused: it is not.
+        UnsignableRequest: it is not.
     """
     _of_a_node(wanted)
     for kind, words in (
@@ -203,7 +203,7 @@ def kubelet_client(wanted: Wanted, usages: Sequence[str]) -> None:
         ("uri", "URI subjectAltNames are"),
     ):
         if wanted.names[kind]:
-            raise Refused(f"{words} not allowed")
+            raise UnsignableRequest(f"{words} not allowed")
     _named_as_a_node(wanted)
     _used_as(CLIENT, usages)
 
@@ -212,15 +212,15 @@ def kubelet_serving(wanted: Wanted, usages: Sequence[str]) -> None:
     """See that a request is for what a kubelet shows to its clients.
 
     Raises:
-        Refused: it is not.
+        UnsignableRequest: it is not.
     """
     _of_a_node(wanted)
     if not wanted.names["dns"] and not wanted.names["ip"]:
-        raise Refused("DNS or IP subjectAltName is required")
+        raise UnsignableRequest("DNS or IP subjectAltName is required")
     if wanted.names["email"]:
-        raise Refused("Email subjectAltNames are not allowed")
+        raise UnsignableRequest("Email subjectAltNames are not allowed")
     if wanted.names["uri"]:
-        raise Refused("URI subjectAltNames are not allowed")
+        raise UnsignableRequest("URI subjectAltNames are not allowed")
     _used_as(SERVER, usages)
     _named_as_a_node(wanted)
 
@@ -229,13 +229,13 @@ def api_client(wanted: Wanted, usages: Sequence[str]) -> None:
     """See that a request is for a client of the server, and for nobody who has another signer.
 
     Raises:
-        Refused: it is not.
+        UnsignableRequest: it is not.
     """
     for usage in usages:
         if usage not in (DIGITAL, ENCIPHER, CLIENT):
-            raise Refused(f"invalid usage for client certificate: {usage}")
+            raise UnsignableRequest(f"invalid usage for client certificate: {usage}")
     if CLIENT not in usages:
-        raise Refused(f"missing required usage for client certificate: {CLIENT}")
+        raise UnsignableRequest(f"missing required usage for client certificate: {CLIENT}")
     _of_nobody_special(wanted)
 
 
@@ -243,7 +243,7 @@ def anything(wanted: Wanted, _: Sequence[str]) -> None:
     """Refuse what the server itself would believe: one authority signs for all signers.
 
     Raises:
-        Refused: it is for a special user.
+        UnsignableRequest: it is for a special user.
     """
     _of_nobody_special(wanted)
 

@@ -8,7 +8,7 @@ value of a kind names them, and a module is loaded when something of it is first
     else:
         validation = lazily(f"{__package__}.validation")
 
-    KINDS = {"deployments": BuiltinKind(rules=Row(validation=validation.DEPLOYMENTS))}
+    KINDS = {"deployments": BuiltinKind(rules=WriteRules(validation=validation.DEPLOYMENTS))}
 
 mypy reads the import and knows the names and their types; at run time ``validation.DEPLOYMENTS`` is
 a `Reference`, and ``python -m facts check`` resolves all there are.  The value of a kind itself
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from kubetrio.kinds.common.defaulting import Rules as Defaults
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 from kubetrio.schema.fieldselectors import FieldSelectors
 from kubetrio.schema.kind import Conversion
 from kubetrio.schema.printing import PLAIN
@@ -139,7 +139,7 @@ class BuiltinKind:
             no facts are about them as a resource.
     """
 
-    rules: Row = field(default_factory=Row)
+    rules: WriteRules = field(default_factory=WriteRules)
     defaults: Mapping[str, Defaults] = field(default_factory=dict)
     printer: PrinterRow | None = None
     selectors: FieldSelectors = field(default_factory=FieldSelectors)

@@ -63,7 +63,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldCheck:
     """One member of an object.
 
     Args:
@@ -86,7 +86,7 @@ def row(
     unset: str | None = None,
     zero: Any = None,
     absent: Check | None = None,
-) -> Row:
+) -> FieldCheck:
     """A row of a table.
 
     Args:
@@ -107,7 +107,7 @@ def row(
     if absent is not None:
         steps.append(absent)
     texts = check is None or (bool(steps) and unset is None)
-    return Row(name, check, every(*steps) if steps else None, texts)
+    return FieldCheck(name, check, every(*steps) if steps else None, texts)
 
 
 def _required(detail: str) -> Check:
@@ -168,7 +168,7 @@ def unless_empty(check: Check) -> Check:
     return run
 
 
-def table(*rows: Row | Check) -> Check:
+def table(*rows: FieldCheck | Check) -> Check:
     """A check of an object.
 
     Args:
@@ -176,7 +176,7 @@ def table(*rows: Row | Check) -> Check:
     """
     steps = tuple(
         (entry.name, entry.check, entry.missing, entry.texts)
-        if isinstance(entry, Row)
+        if isinstance(entry, FieldCheck)
         else ("", entry, None, False)
         for entry in rows
     )

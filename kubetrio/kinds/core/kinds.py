@@ -14,7 +14,7 @@ from kubetrio.kinds.common.metadata import (
     always,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import ALL_BUT_STATUS, METADATA, SPEC, Row
+from kubetrio.kinds.common.writerules import ALL_BUT_STATUS, METADATA, SPEC, WriteRules
 from kubetrio.machinery.names_validation import long_name
 from kubetrio.machinery.ownership import all_fields, excluding
 from kubetrio.schema.rules import MetadataChecks
@@ -68,7 +68,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "bindings": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_pods.BINDINGS,
         ),
     ),
@@ -76,14 +76,14 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_cluster.component_status),
     ),
     "configmaps": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_configs.CONFIG_MAPS,
             metadata=CHANGE_FIRST,
         ),
         printer=PrinterRow(printers_cluster.config_map),
     ),
     "endpoints": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_endpoints.ENDPOINTS,
             metadata=CHANGE_FIRST,
         ),
@@ -91,7 +91,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_network.endpoints),
     ),
     "events": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_coreevents.EVENTS,
             metadata=UNCHECKED,
         ),
@@ -99,14 +99,14 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.EVENTS,
     ),
     "limitranges": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_limits.LIMIT_RANGES,
             metadata=OBJECT,
         ),
         defaults={"v1": defaults_cluster.LIMITRANGES},
     ),
     "namespaces": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_cluster.NAMESPACES,
             create=preparation_cluster.create_namespace,
             update=preparation_cluster.update_namespace,
@@ -117,7 +117,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.NAMESPACES,
     ),
     "nodes": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_nodes.NODES,
             create=preparation_cluster.create_node,
             update=preparation_cluster.update_node,
@@ -128,7 +128,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.NODES,
     ),
     "persistentvolumeclaims": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_claims.CLAIMS,
             metadata=CHANGE_FIRST,
             create=preparation_cluster.create_claim,
@@ -138,7 +138,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_storage.persistent_volume_claim),
     ),
     "persistentvolumes": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_persistent.VOLUMES,
             metadata=MetadataChecks(updated=(2, 0)),
             create=preparation_cluster.create_volume,
@@ -148,7 +148,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_storage.persistent_volume),
     ),
     "pods": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_pods.PODS,
             metadata=MetadataChecks(
                 change_first=True, subresources={"ephemeralcontainers": (1, 1), "resize": (1, 1)}
@@ -178,7 +178,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.PODS,
     ),
     "podtemplates": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_pods.PODTEMPLATES,
             metadata=CHANGE,
             pod_spec="template.spec",
@@ -187,7 +187,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_cluster.pod_template),
     ),
     "replicationcontrollers": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_cluster.REPLICATIONCONTROLLERS,
             metadata=MetadataChecks(updated=(0, 1), name=always(long_name)),
             pod_spec="spec.template.spec",
@@ -197,7 +197,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.REPLICATIONCONTROLLERS,
     ),
     "resourcequotas": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_limits.RESOURCE_QUOTAS,
             metadata=CHANGE,
         ),
@@ -205,7 +205,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_cluster.resource_quota),
     ),
     "secrets": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_configs.SECRETS,
             metadata=CHANGE_FIRST,
         ),
@@ -214,7 +214,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         selectors=selectors.SECRETS,
     ),
     "serviceaccounts": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_cluster.SERVICEACCOUNTS,
             metadata=CHANGE_FIRST,
             create=preparation_cluster.create_service_account,
@@ -223,7 +223,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers_cluster.name_and_age),
     ),
     "services": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_services.SERVICES,
             metadata=CHANGE,
             create=preparation_services.create,

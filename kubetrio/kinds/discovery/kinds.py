@@ -10,7 +10,7 @@ from kubetrio.kinds.common.metadata import (
     OBJECT,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.discovery import defaults, preparation, printers, validation
@@ -22,7 +22,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "endpointslices": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.ENDPOINTSLICES,
             metadata=OBJECT,
             create=preparation.create_endpoint_slice,

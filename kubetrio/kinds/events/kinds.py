@@ -10,7 +10,7 @@ from kubetrio.kinds.common.metadata import (
     CHANGE,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.core.printers import cluster as core_printers_cluster
@@ -23,7 +23,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "events": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.EVENTS,
             metadata=CHANGE,
         ),

@@ -11,7 +11,7 @@ from kubetrio.kinds.common.metadata import (
     ignore_metadata,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.flowcontrol import defaults, printers, validation
@@ -22,7 +22,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "flowschemas": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.FLOWSCHEMAS,
             metadata=OBJECT,
             undo_status_metadata=ignore_metadata,
@@ -32,7 +32,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.flow_schema, sort_key=printers.flow_schema_order),
     ),
     "prioritylevelconfigurations": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.PRIORITYLEVELCONFIGURATIONS,
             metadata=OBJECT,
             undo_status_metadata=ignore_metadata,

@@ -13,7 +13,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.machinery.names_validation import NameCheck
 from kubetrio.schema.rules import Json, MetadataChecks
 
@@ -35,7 +35,7 @@ def address_name(_: Json) -> NameCheck:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "ingressclasses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_networks.INGRESSCLASSES,
             metadata=CHANGE_FIRST,
         ),
@@ -43,21 +43,21 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.ingress_class),
     ),
     "ingresses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_ingresses.INGRESSES,
             metadata=CHANGE_FIRST,
         ),
         printer=PrinterRow(printers.ingress),
     ),
     "ipaddresses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_networks.IPADDRESSES,
             metadata=MetadataChecks(name=address_name),
         ),
         printer=PrinterRow(printers.ip_address),
     ),
     "networkpolicies": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_networks.NETWORKPOLICIES,
             metadata=CHANGE,
         ),
@@ -65,7 +65,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.network_policy),
     ),
     "servicecidrs": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_networks.SERVICECIDRS,
             metadata=CHANGE,
             undo_status_metadata=keep_metadata_of_stored,

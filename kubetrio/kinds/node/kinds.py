@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "runtimeclasses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.RUNTIMECLASSES,
             metadata=MetadataChecks(standard_finalizers=False),
         ),

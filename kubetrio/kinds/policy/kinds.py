@@ -10,7 +10,7 @@ from kubetrio.kinds.common.metadata import (
     UNCHECKED,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.policy import printers, validation
@@ -23,7 +23,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         below=True,
     ),
     "poddisruptionbudgets": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.PODDISRUPTIONBUDGETS,
             metadata=UNCHECKED,
         ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 if TYPE_CHECKING:
     from kubetrio.kinds.rbac import defaults, printers, validation
@@ -18,26 +18,26 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "clusterrolebindings": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CLUSTERROLEBINDINGS,
         ),
         defaults={"v1": defaults.CLUSTERROLEBINDINGS},
         printer=PrinterRow(printers.role_binding),
     ),
     "clusterroles": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CLUSTERROLES,
         ),
     ),
     "rolebindings": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.ROLEBINDINGS,
         ),
         defaults={"v1": defaults.ROLEBINDINGS},
         printer=PrinterRow(printers.role_binding),
     ),
     "roles": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.ROLES,
         ),
     ),

@@ -12,7 +12,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.machinery.names_validation import long_name
 from kubetrio.schema.rules import MetadataChecks
 
@@ -39,14 +39,14 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "deviceclasses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_devices.DEVICECLASSES,
             metadata=MetadataChecks(name=always(long_name)),
         ),
         printer=PrinterRow(core_printers_cluster.name_and_age),
     ),
     "resourceclaims": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_devices.RESOURCECLAIMS,
             look_up=adminaccess.claim_access,
             rights=statusrights.status_rights,
@@ -58,7 +58,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.resource_claim),
     ),
     "resourceclaimtemplates": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_devices.RESOURCECLAIMTEMPLATES,
             look_up=adminaccess.template_access,
         ),
@@ -66,7 +66,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(core_printers_cluster.name_and_age),
     ),
     "resourceslices": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation_devices.RESOURCESLICES,
             metadata=CHANGE,
             create=preparation.create_resource_slice,

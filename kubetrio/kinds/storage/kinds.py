@@ -13,7 +13,7 @@ from kubetrio.kinds.common.metadata import (
     keep_metadata_of_stored,
 )
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import STATUS_ONLY, Row
+from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ else:
 
 KINDS: Mapping[str, BuiltinKind] = {
     "csidrivers": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CSIDRIVERS,
             metadata=CHANGE,
             off=(  # VolumeLimitScaling
@@ -36,26 +36,26 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.csi_driver),
     ),
     "csinodes": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CSINODES,
             metadata=OBJECT,
         ),
         printer=PrinterRow(printers.csi_node),
     ),
     "csistoragecapacities": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.CSISTORAGECAPACITIES,
         ),
     ),
     "storageclasses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.STORAGECLASSES,
         ),
         defaults={"v1": defaults.STORAGECLASSES},
         printer=PrinterRow(printers.storage_class),
     ),
     "volumeattachments": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.VOLUMEATTACHMENTS,
             metadata=MetadataChecks(updated=(1, 0), subresources={"status": (1, 0)}),
             undo_status_metadata=keep_metadata_of_stored,
@@ -65,7 +65,7 @@ KINDS: Mapping[str, BuiltinKind] = {
         printer=PrinterRow(printers.volume_attachment),
     ),
     "volumeattributesclasses": BuiltinKind(
-        rules=Row(
+        rules=WriteRules(
             validation=validation.VOLUMEATTRIBUTESCLASSES,
             metadata=CHANGE_FIRST,
         ),

@@ -56,7 +56,7 @@ class CallFailed(Exception):
         self.code = code
 
 
-class Refused(Exception):
+class WebhookDenial(Exception):
     """A webhook does not allow a request.
 
     Args:
@@ -220,7 +220,7 @@ class Asker:
             log.warning("Failed calling webhook, failing closed", webhook=hook.name, err=str(error))
             self._count(hook, operation, "calling_webhook_error", code)
             raise internal_error(str(error)) from None
-        except Refused as error:
+        except WebhookDenial as error:
             code = error.error.code
             self._count(hook, operation, "no_error", code)
             raise error.error from None
@@ -279,7 +279,7 @@ class Asker:
             raise CallFailed(hook, why, UNAVAILABLE) from None
         self._take_notes(hook, response, attributes)
         if not response.allowed:
-            raise Refused(refusal(hook, response.status))
+            raise WebhookDenial(refusal(hook, response.status))
         return response
 
     @staticmethod

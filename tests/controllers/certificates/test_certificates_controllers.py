@@ -26,7 +26,7 @@ from kubetrio.kinds.certificates.requests import (
     KUBELET_SERVING,
     LEGACY,
     SIGNERS,
-    Refused,
+    UnsignableRequest,
     read_request,
 )
 from kubetrio.machinery.identity import UserInfo
@@ -335,7 +335,7 @@ async def test_signers_of_others_are_not_ours(server: InProcess, certificates: p
 def test_the_legacy_signer_takes_anything() -> None:
     """Whoever approves that knows why; no version of the API that is served can ask for it."""
     SIGNERS[LEGACY](read_request(pem_of(())), ["any"])
-    with pytest.raises(Refused):
+    with pytest.raises(UnsignableRequest):
         SIGNERS[API_CLIENT](read_request(pem_of(())), ["any"])
 
 
@@ -496,7 +496,7 @@ async def test_a_request_that_can_be_read_in_two_ways_is_refused(how: str) -> No
     ],
 )
 def test_signers_judge_the_subject_again(signer: str, subject: Subject) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(UnsignableRequest):
         SIGNERS[signer](read_request(pem_of(subject)), ["client auth"])
 
 

@@ -14,7 +14,7 @@ from kubetrio.kinds.apps import validation as loaded
 from kubetrio.kinds.apps.kinds import KINDS
 from kubetrio.kinds.common.builtinkind import BuiltinKind, MissingPart, Reference, lazily, resolved
 from kubetrio.kinds.common.printerrow import PrinterRow
-from kubetrio.kinds.common.row import Row
+from kubetrio.kinds.common.writerules import WriteRules
 
 validation = lazily("kubetrio.kinds.apps.validation")
 
@@ -33,7 +33,7 @@ def test_members_of_rows_are_resolved() -> None:
     assert resolved(deployments.rules).validation is loaded.DEPLOYMENTS
     assert deployments.printer is not None
     assert resolved(deployments.printer).cells is printers.deployment
-    for whole in (Row(), PrinterRow(printers.deployment)):
+    for whole in (WriteRules(), PrinterRow(printers.deployment)):
         assert resolved(whole) is whole
 
 
@@ -41,7 +41,7 @@ def test_all_parts_of_a_value_are_told() -> None:
     """So that a check misses none."""
     paths = [part.path for part in KINDS["deployments"].parts()]
     assert len(paths) == len(set(paths))
-    assert {f"rules.{one.name}" for one in fields(Row)} < set(paths)
+    assert {f"rules.{one.name}" for one in fields(WriteRules)} < set(paths)
     assert {f"printer.{name}" for name in PrinterRow._fields} < set(paths)
     assert {"defaults['v1']", "selectors"} < set(paths)
     named = {path.partition(".")[0].partition("[")[0] for path in paths}

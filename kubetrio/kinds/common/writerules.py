@@ -37,7 +37,7 @@ STATUS_ONLY = excluding(METADATA, SPEC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class WriteRules:
     """What is said of a built-in kind.
 
     Args:
@@ -75,7 +75,7 @@ class Row:
     keep: Mapping[str, FieldFilter] = field(default_factory=dict)
 
 
-def rules_of(kind: Kind, row: Row, defaults: Defaults | None) -> WriteStrategy:
+def rules_of(kind: Kind, row: WriteRules, defaults: Defaults | None) -> WriteStrategy:
     """The rules of a built-in kind.
 
     Args:
@@ -102,7 +102,7 @@ def _default(kind: Kind, defaults: Defaults | None) -> Change:
     return unchanged_object if defaults is None else compile_rules(kind.schema_name, defaults)
 
 
-def _keep(kind: Kind, row: Row) -> Mapping[str, FieldFilter]:
+def _keep(kind: Kind, row: WriteRules) -> Mapping[str, FieldFilter]:
     """A status is not written through the object, and through its path little but the status."""
     usual: dict[str, FieldFilter] = {}
     if "status" in kind.subresources:
@@ -111,7 +111,7 @@ def _keep(kind: Kind, row: Row) -> Mapping[str, FieldFilter]:
     return {**usual, **row.keep}
 
 
-def _creating(kind: Kind, row: Row) -> Create:
+def _creating(kind: Kind, row: WriteRules) -> Create:
     resets = "status" in kind.subresources and bool(kind.schema_name) and not row.status_given
     zero = orjson.dumps(kind.type.zero["status"]) if "status" in kind.type.zero else b""
     drop = dropping((*row.off, *off_in_pods(row.pod_spec)))
@@ -131,7 +131,7 @@ def _creating(kind: Kind, row: Row) -> Create:
     return prepare
 
 
-def _updating(row: Row) -> Update:
+def _updating(row: WriteRules) -> Update:
     drop = dropping((*row.off, *off_in_pods(row.pod_spec)))
     own, undo, below = row.update, row.undo_status_metadata, row.off_below
 
