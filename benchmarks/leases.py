@@ -28,7 +28,7 @@ class LeaseSpec:
     """What to renew.
 
     Args:
-        endpoint: where to, and as whom.
+        endpoint: the server and the user.
         seconds: how long.
         every_ms: time between rounds of one GET and one PUT.
     """
@@ -66,7 +66,7 @@ def run(spec: LeaseSpec) -> LeaseResult:
 
 
 def body(serial: int, version: str = "") -> dict[str, object]:
-    """A Lease, held by somebody new each time."""
+    """A Lease, held by a new holder each time."""
     metadata = {"name": NAME, "namespace": "kube-system"}
     if version:
         metadata["resourceVersion"] = version
@@ -87,7 +87,7 @@ class Elector:
     """A candidate with one connection.
 
     Args:
-        endpoint: where to, and as whom.
+        endpoint: the server and the user.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:

@@ -1,8 +1,8 @@
 """`kubetrio serve` where some users may do everything, as roles and bindings would let them.
 
-`python -m benchmarks.permissive USER,... serve ...`; `*` is everybody.
+`python -m benchmarks.permissive USER,... serve ...`; `*` is every user.
 
-`system:masters` is exempt from flow control, and without roles nobody else may read or write much.
+`system:masters` is exempt from flow control, and without roles no other user may do much.
 To measure what flow control does to ordinary users, their requests have to get through.
 """
 

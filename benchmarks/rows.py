@@ -166,7 +166,7 @@ class BenchmarkRow:
         title: what is measured.
         unit: of the value.
         yardstick: what the value is divided by, empty for nothing.
-        open: prepares a server; what it yields is called once a round.
+        open: prepares a server; what it yields is called once for each round.
         target: None where the number is only reported.
         latency: targets of the latency beside the yardstick's, for rows that compare it.
         beside: targets of what else is measured beside.

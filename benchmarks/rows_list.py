@@ -22,7 +22,7 @@ PROBED = "/api/v1/namespaces/default"
 
 
 def lists(endpoint: Endpoint, path: str, seconds: float, accept: str = "") -> LoadResult:
-    """The same list over and over on one connection, after one to warm up, three at least."""
+    """Request one list over and over on one connection, after one to warm up, three at least."""
     op = requests.fixed(endpoint, path, label="list", accept=accept)
     once = LoadSpec(endpoint=endpoint, ops=(op,), connections=1)
     first = load.run(dataclasses.replace(once, count=1))

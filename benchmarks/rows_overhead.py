@@ -91,7 +91,7 @@ def _waiting(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         found = tools.run("waiting", dataclasses.asdict(WaitingSpec(requests=WAITING)))
         return Sample(
             value=found["gate_bytes"] / 1e6,
-            note=f"{found['gate_bytes'] / WAITING:.0f} bytes a request, and"
+            note=f"{found['gate_bytes'] / WAITING:.0f} bytes for each request, and"
             f" {found['task_bytes'] / WAITING:.0f} of the task of its connection, which is there"
             " anyway",
         )

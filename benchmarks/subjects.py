@@ -77,7 +77,7 @@ class Subject(Protocol):
         Args:
             objects: how many.
             flags: more flags for it.
-            allowed: users who may do everything; `*` for everybody.
+            allowed: users who may do everything; `*` for all users.
 
         Raises:
             Unavailable: this server cannot be had that way.

@@ -54,7 +54,7 @@ class Yardsticks:
 
     @contextlib.contextmanager
     def process(self, module: str, *arguments: str) -> Iterator[tuple[Endpoint, int]]:
-        """The same, with its process id, for rows about memory."""
+        """Run the yardstick with its process id, for rows about memory."""
         process = Background(
             [
                 *(sys.executable, "-m", f"benchmarks.{module}"),

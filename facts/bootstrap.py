@@ -15,7 +15,7 @@ LEFT_OUT = frozenset({"/v1/componentstatuses", "/v1/events", "events.k8s.io/v1/e
 GENERATED = frozenset({"uid", "resourceVersion", "creationTimestamp", "managedFields"})
 OF_CONDITIONS = frozenset({"lastTransitionTime", "message"})
 MANDATORY = frozenset({"exempt", "catch-all"})
-"""Flow schemas and priority levels that are put back when somebody changes them."""
+"""Flow schemas and priority levels that are put back when a user changes them."""
 FLOW_CONTROL = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
 PORTS = frozenset({"port", "targetPort"})
 

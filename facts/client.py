@@ -159,7 +159,7 @@ class Client:
             path: path and query.
             body: value to send as JSON, or as a merge patch; None for no body.
             accept: media types that the answer may have.
-            user: whom to impersonate; empty for nobody.
+            user: user to impersonate; empty for none.
 
         Raises:
             OSError: the server cannot be reached.

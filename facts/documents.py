@@ -35,5 +35,5 @@ def dump(path: Path, records: Mapping[str, Any]) -> None:
 
 
 def in_order(records: Mapping[str, Any]) -> Json:
-    """The same members, sorted by name."""
+    """Sort the members of an object by name."""
     return {key: records[key] for key in sorted(records)}

@@ -88,7 +88,7 @@ def operations_file(path: str) -> str:
 
 
 def write_operations(inputs: Path, output: Path) -> None:
-    """Operations by path: one file a version, so that nobody reads what is not asked for."""
+    """Operations by path: one file for each version, so that what is not asked for is not read."""
     groups: dict[str, Json] = defaultdict(dict)
     source = load(inputs, "published-operations") | load(inputs, "operations")
     for path in sorted(source):

@@ -51,7 +51,7 @@ def behaviours(
     """What each resource does, by path without namespace.
 
     Args:
-        client: of a server whose objects nobody needs.
+        client: of a server whose objects may go.
         samples: valid objects.
         resources: of the server.
         names: classes of names; objects with special names keep the one of the sample.

@@ -1,1 +1,1 @@
-"""Programs that look for mistakes with inputs that nobody wrote, for as long as one lets them."""
+"""Programs that look for mistakes with random inputs, for as long as one lets them."""

@@ -95,7 +95,7 @@ class History:
 
 
 class _Versions:
-    """The versions of all objects, as whoever saw them tells."""
+    """Versions of all objects, as the clients that saw them tell."""
 
     def __init__(self, history: History) -> None:
         self.values: dict[int, tuple[str, str]] = {}

@@ -207,7 +207,7 @@ class Run:
         await self.rng.choice(ways)(name)
 
     async def _patch(self, name: str) -> None:
-        """Nobody insists on a version: done, however often others are faster."""
+        """No precondition names a version: done, however often others are faster."""
         self.outcome.tried["write: PATCH"] += 1
         mark = str(self.rng.random())
         try:

@@ -111,7 +111,7 @@ class Client:
         """Send a request, and read its answer.
 
         Raises:
-            OSError, HTTPException, ValueError: nobody knows what came of it.
+            OSError, HTTPException, ValueError: what came of it is not known.
         """
         if self.connection is None:
             self.connection = self.server.connect()

@@ -61,7 +61,7 @@ STUCK_S = 120  # of real time, until the process gives up and says where it is
 REMOTE_NAMESPACE = "fuzz-requests"
 DEFINED_S = 2.0  # until a running server serves the custom resources
 PROTOBUF_SHARE = 0.15  # of sequences about built-in kinds
-CONTROLLERS = ("-*",)  # in this process: nobody but the requests changes anything
+CONTROLLERS = ("-*",)  # in this process: only the requests change anything
 DEFINED = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

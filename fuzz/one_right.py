@@ -1,4 +1,4 @@
-"""Nobody gains a right: a request does and shows no more than the rights that it was asked for.
+"""No user gains a right: a request does and shows no more than the rights that it was asked for.
 
 python fuzz/one_right.py --seconds 60 --seed 1
 
@@ -143,7 +143,7 @@ OTHERS: dict[str, frozenset[str]] = {
 REVIEWS = frozenset({"authorization.k8s.io"})
 """Groups whose objects are questions to the authorizers."""
 PARAMETERS = frozenset({"admissionregistration.k8s.io"})
-"""Groups whose objects read others: whoever writes them is asked whether they may."""
+"""Groups whose objects read others: their authors are asked whether they may."""
 
 
 MOST_RIGHTS = 4  # that one request can need
@@ -250,7 +250,7 @@ class Gate:
         self.asked: list[Attributes] = []
 
     def authorize(self, attributes: Attributes) -> Verdict:
-        """Allow what the rights cover, deny all else; nobody else is asked."""
+        """Allow what the rights cover, deny all else; no other authorizer is asked."""
         self.asked.append(attributes)
         if any(right.covers(attributes) for right in self.given):
             return ALLOWED
@@ -271,7 +271,7 @@ class World:
         objects: a stored object by resource and namespace.
         bases: what one of a resource was made of.
         marks: whose mark it is: group and resource, namespace and name.
-        events: what was written since somebody looked.
+        events: what was written since the last look.
     """
 
     server: InProcess
@@ -352,7 +352,7 @@ async def _made(world: World, admin: Client, served: Served, namespace: str, bas
     }
     path = served.root + (f"/namespaces/{namespace}" if namespace else "")
     body = json.loads(json.dumps({**base, "metadata": meta}))
-    if served.kind == "/pods":  # nobody is to ask a node about it
+    if served.kind == "/pods":  # no node is asked about it
         body["spec"].pop("nodeName", None)
     if served.resource == "events":  # the older kind says where its object is
         for member in ("involvedObject", "regarding"):
@@ -544,7 +544,7 @@ def right_of(asked: Attributes) -> Right:
 
 
 async def send(world: World, client: Client, asking: Asking, given: frozenset[Right]) -> Answer:
-    """Send a request as somebody who has these rights."""
+    """Send a request as a user who has these rights."""
     world.gate.given = given
     world.gate.asked.clear()
     world.events.clear()
@@ -750,7 +750,7 @@ async def play(seed: int, requests: int) -> int:
     """One round of strange requests; returns how many did what they asked for.
 
     Raises:
-        Broken: somebody gained a right.
+        Broken: a user gained a right.
     """
     rng, done = seeded(seed).rng, 0
     async with opened(seed) as world:
@@ -769,7 +769,7 @@ async def everything(seed: int) -> dict[int, int]:
     """Ask for everything that discovery names; how often each status came.
 
     Raises:
-        Broken: somebody gained a right.
+        Broken: a user gained a right.
     """
     seen: Counter[int] = Counter()
     async with opened(seed) as world, world.server.connect(certificate=USER) as client:

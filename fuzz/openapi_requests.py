@@ -52,7 +52,7 @@ PATCHES: Final = {
 }
 """Forms of patches that look like the object, and whether they name its type."""
 ENDLESS: Final = frozenset({"connect", "watch", "watchlist"})
-"""What operations do whose answers are streams, or those of somebody else."""
+"""What operations do whose answers are streams, or those of another server."""
 STREAMING: Final = frozenset({"follow", "watch"})
 UPSTREAM: Final = tuple(
     re.compile(pattern)

@@ -103,7 +103,7 @@ class Sequence:
         send: sends a request.
         portable: whether bodies leave out what only one server knows, such as uids.
         namespace: where the object goes, instead of its own namespace; one of the whole cluster
-            gets a name that begins with it, so that nobody else's is touched.
+            gets a name that begins with it, so that no other object is touched.
         dry: whether nothing is stored.
         anchored: whether the first object is stored nevertheless.
         protobuf: whether bodies and answers are in protobuf.

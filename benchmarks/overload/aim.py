@@ -16,7 +16,7 @@ from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError
 from benchmarks.exchange import Connection
 
-PATIENCE_S = 5.0  # for a handshake or an answer; whoever attacks does not wait for one server
+PATIENCE_S = 5.0  # for a handshake or an answer; an attacker does not wait for one server
 MOST_STRANGERS = 1_024  # connections without credentials that the server allows by default
 Steps = Generator[bool, None, None]
 """An attack as it goes: after each step, whether it is at its full strength."""
@@ -33,7 +33,7 @@ def _context() -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """Who is attacked, by whom, how hard.
+    """Which server is attacked, by which clients, how hard.
 
     Args:
         endpoint: the server, without credentials.

@@ -26,7 +26,7 @@ OPENING_S = 180.0  # an attack that is not at its full strength by then is as st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttackSpec:
-    """Whom to attack and how.
+    """What to attack and how.
 
     Args:
         endpoint: the server, without credentials.

@@ -30,7 +30,7 @@ class BystanderSpec:
     """What to ask for.
 
     Args:
-        endpoint: where to, and as whom.
+        endpoint: the server and the user.
         path: what to GET.
         every_ms: time between requests.
         fresh: whether each has a connection of its own, with its handshake.

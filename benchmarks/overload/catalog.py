@@ -22,7 +22,7 @@ class Attack:
         processes: how many attack together.
         flags: of the server.
         warm: paths that are asked for once before anything is measured, since what the first
-            request for them loads is nobody's.
+            request for them loads does not count.
         watches: how many watches it keeps open; their memory is measured by watch.
     """
 

@@ -45,7 +45,7 @@ def _posts(aim: Aim, path: str, token: str, made: Iterator[tuple[str, bytes]]) -
 
 
 def reviews(aim: Aim) -> Steps:
-    """Decode bombs for a review that anybody may ask for, of a user without rights."""
+    """Decode bombs for a review that every user may ask for, of a user without rights."""
     sizes = (REVIEW_LIMIT, BODY_LIMIT)
     made = bombs.bodies("authorization.k8s.io/v1", "SelfSubjectAccessReview", sizes)
     yield from _rounds(aim, 1, _posts(aim, REVIEWS, aim.stranger, made))
@@ -95,7 +95,7 @@ def headers(aim: Aim) -> Steps:
 def strangers(aim: Aim) -> Steps:
     """The costliest requests of a search (fuzz/costliest_requests.py), on 250 connections.
 
-    Nobody shows credentials.
+    No client shows credentials.
     """
     path = "/api/v1/namespaces/default/configmaps"
     asked = (

@@ -31,8 +31,8 @@ class KeeperSpec:
     """What to write.
 
     Args:
-        endpoint: where to, and as whom.
-        namespace: where nobody else writes.
+        endpoint: the server and the user.
+        namespace: where no other client writes.
         a_second: writes.
     """
 
@@ -80,7 +80,7 @@ class Keeper:
         """Write until told to end, then wait for the watcher.
 
         Raises:
-            BenchError: a request was refused that nobody may refuse.
+            BenchError: a request was refused that must not be.
         """
         listed = self._endpoint.call("GET", f"{self._path}?limit=1")
         self._ledger.revision = int(listed["metadata"]["resourceVersion"])
@@ -142,7 +142,7 @@ class Keeper:
         elif not status or status >= 500:
             self._unsure += 1
             self._ledger.wrote(Write(kind, name, sure=False))
-            # Nobody knows what became of the object: go on with another one.
+            # What became of the object is not known: go on with another one.
             self._step, self._number = 0, self._number + 1
         else:
             raise BenchError(f"{method} of {name}: {status}")

@@ -35,7 +35,7 @@ class Script:
         back_s: seconds afterwards at most, for memory to come back.
         scale: share of the connections of a full attack.
         slice_s: seconds of a turn.
-        keeper: whether somebody writes and watches, and may lose nothing.
+        keeper: whether a client writes and watches, and may lose nothing.
     """
 
     parties: tuple[tuple[str, ...], ...]
@@ -56,7 +56,7 @@ class Outcome:
         calm_readyz, attacked_readyz: `/readyz` on a new connection each time.
         before_mb, peak_mb, after_mb: resident memory of the server before, at its most during,
             and after the attack.
-        back_s: seconds until memory and descriptors had come back, or nobody waited any longer.
+        back_s: seconds until memory and descriptors had come back, or the wait ended.
         descriptors: open files before, at their most, and after.
         cpu: CPU time of the server by time, 1.0 is one whole core.
         attack_s: seconds of the attack, with its beginning.
@@ -116,7 +116,7 @@ def play(run: Running, script: Script) -> Outcome:
         ]
         for tool in attackers:
             tool.answer()
-        _phases(bystanders)  # what they started with is nobody's
+        _phases(bystanders)  # what they started with does not count
         sleep(script.calm_s)
         calm, calm_readyz = _phases(bystanders)
         process.forget_peak(run.pids)

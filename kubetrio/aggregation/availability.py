@@ -47,7 +47,7 @@ log = Log("kubetrio.aggregation")
 NAME = "RemoteAvailabilityController"
 WORKERS = 5
 RESYNC_S = 30.0
-"""How often a server is asked: that it is gone may be told by nobody."""
+"""How often a server is asked: that it is gone may come with no event."""
 BASE_S, MAX_S = 0.005, 30.0
 ASK_S = 5.0
 ATTEMPTS = 5

@@ -156,7 +156,7 @@ class OtherDocuments:
             gone = [kept.pop(name, None) for kept in (self._entries, self._indexed, self._swaggers)]
             shown = self._made is not None and self._made.versions
             if not (any(gone) or shown or self._routes.by_version) and self._served_here(name):
-                return  # one of this server, and nobody else has any
+                return  # one of this server, and no other server has any
         self._remake()
 
     def _served_here(self, name: str) -> bool:

@@ -37,7 +37,7 @@ from kubetrio.transport import Transport
 Headers = list[tuple[bytes, bytes]]
 
 AGGREGATOR = UserInfo("system:kube-aggregator", groups=(MASTERS,))
-"""As whom this server asks what there is; it may see everything."""
+"""User as which this server asks what there is; it may see everything."""
 KEPT_CONTEXTS = 256
 FRESH_S = 86400.0
 """Seconds after which the certificate is looked for again: it may have been renewed."""
@@ -47,7 +47,7 @@ KEY_SAFE = "!#$&'*+-.^_`|~"  # of names of headers, beside letters and digits (R
 
 
 class Unusable(Exception):
-    """There can be no connection, whoever is there: certificates cannot be used."""
+    """Certificates cannot be used, so there can be no connection to any server."""
 
 
 class TooLarge(Exception):
@@ -150,7 +150,7 @@ class FrontProxy:
             server: where.
 
         Raises:
-            DialError: nobody answers there who is believed to be it.
+            DialError: no server answers there that is believed to be it.
             Unusable: this server's certificate, or the authorities, cannot be used.
         """
         tls = Tls(await self._context(route.ca, route.insecure), route.host)
@@ -182,7 +182,7 @@ class FrontProxy:
         """Ask for a document, or for something to be done.
 
         Args:
-            route: whom to ask.
+            route: the server to ask.
             path: of the document, and the query.
             user: who asks.
             headers: of the request.
@@ -193,7 +193,7 @@ class FrontProxy:
 
         Raises:
             Unresolved: the server is nowhere.
-            DialError: nobody is there.
+            DialError: no server is there.
             BackendError: it breaks off, or speaks no HTTP.
             TooLarge: its answer is.
             Unusable: see `connect`.
@@ -226,7 +226,7 @@ class FrontProxy:
         """The status that a path is answered with.
 
         Raises:
-            DialError: nobody is there.
+            DialError: no server is there.
             BackendError: it breaks off, or speaks no HTTP.
             Unusable: see `connect`.
         """

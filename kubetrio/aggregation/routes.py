@@ -34,9 +34,9 @@ class Route:
         service: its name.
         port: one of its ports.
         ca: authorities of the server's certificate, PEM; those of the system when empty.
-        insecure: whether its certificate may be anybody's.
+        insecure: whether its certificate is not checked.
         priorities: of the group and of the version.
-        available: whether it was there when somebody looked last.
+        available: whether it was there at the last look.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Route:
 
     @property
     def host(self) -> str:
-        """Whom its certificate must be for."""
+        """Name that its certificate must be for."""
         return f"{self.service}.{self.namespace}.svc"
 
     @property
@@ -172,7 +172,7 @@ class Routes:
         }
 
     def _written(self, item: Item) -> None:
-        # Most are of this server, and nobody has to look at them.
+        # Most are of this server, and need no look.
         route = route_of(item.object) if b'"service"' in item.value else None
         name = item.key.rpartition("/")[2]
         self._forget(name)

@@ -63,7 +63,7 @@ def asking(ask: Ask | None, evaluate: Callable[[], Any]) -> Any:
     """Answer the questions of an evaluation.
 
     Args:
-        ask: answers; None when nobody does.
+        ask: answers; None for no authorizer.
         evaluate: evaluates.
     """
     if ask is None:

@@ -33,13 +33,13 @@ TOO_LARGE = "kubernetes_tooLarge"
 """A function that ends an evaluation which makes too much."""
 
 UNUSABLE = "kubernetes.Unusable"
-"""What stands for a value that is not of its type; whoever looks at it fails."""
+"""What stands for a value that is not of its type; an expression that looks at it fails."""
 
 OPAQUE = (
     UNUSABLE, QUANTITY, SEMVER, URL, FORMAT, IP, CIDR,
     AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION,
 )  # fmt: skip
-"""Types with no fields that anybody may see."""
+"""Types whose fields expressions may not see."""
 
 FORMATS = (
     "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "dns1123LabelPrefix",

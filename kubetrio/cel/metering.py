@@ -7,7 +7,7 @@ much to do says so itself.  What else there is outside of loops is done once: it
 the evaluation, as if each look were at everything there is.
 
 Values that hold others several times over, such as a list that is twice another one, forty times
-over, take no room until somebody looks at them.  How often a value may hold its inputs is known
+over, take no room until they are looked at.  How often a value may hold its inputs is known
 from the expression, and taken when it is made or looked at.
 """
 
@@ -172,7 +172,7 @@ class _Meter:
 
     def _loop(self, loop: Any, *, loops: bool) -> int:
         if is_binding(loop):
-            if loop.accu_var.startswith(PARTS):  # a list that nobody has
+            if loop.accu_var.startswith(PARTS):  # a list of no variable
                 found = [self.visit(one, loops=loops) for one in children(loop.accu_init)]
                 first = max(found, default=1)
             else:

@@ -159,7 +159,7 @@ class Program:
         self._guarded: Program | None = None
 
     def guarded(self) -> Program:
-        """The same over values of which some are not what their schema says."""
+        """Return this program for values of which some are not what their schema says."""
         if self._guarded is None:
             tree = guarded(self._checked.tree)
             self._guarded = Program(replace(self._checked, tree=tree), self._variables)

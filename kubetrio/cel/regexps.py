@@ -98,7 +98,7 @@ def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _regexp(pattern: str, text: str) -> Regexp:
-    """The same for the library of Kubernetes, which has words of its own."""
+    """Compile a pattern for the library of Kubernetes, which has words of its own."""
     try:
         return _searched(pattern, text)
     except RegexpError as error:

@@ -231,7 +231,7 @@ def rule_problems(
 def problems_of(
     types: SchemaTypes, sizes: Sizes, *, stored: bool = False, faulty: Container[int] = frozenset()
 ) -> Iterator[Finding]:
-    """The same of a schema whose types are known, and sizes if they were asked for.
+    """Find problems in a schema whose types are known, and sizes if they were asked for.
 
     Raises:
         Missing: there are rules and no engine.

@@ -70,7 +70,7 @@ class _Within:
     whole: bool
 
     def below(self, schema: Schema, part: Schema, loose: str | None) -> _Within:
-        """The same for what is below a part.
+        """Return what is above a part of this part.
 
         Args:
             schema: of the part.

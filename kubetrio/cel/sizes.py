@@ -104,7 +104,7 @@ class Sizes:
         return self._known[key]
 
     def part(self, schema: Schema) -> Sized | None:
-        """The same for a part of a value."""
+        """Return the size of a part of a value, as `of` does."""
         return self.of(schema, whole=bool(schema.get("x-kubernetes-embedded-resource")))
 
 

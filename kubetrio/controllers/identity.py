@@ -1,4 +1,4 @@
-"""As whom the controllers of this server write: each as the service account it has upstream.
+"""Users as which the controllers of this server write: each as the service account it has upstream.
 
 Admission, policies and webhooks see these names, and roles of these accounts are among the default
 ones.  kube-controller-manager does the same with ``--use-service-account-credentials``.

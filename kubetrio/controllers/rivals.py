@@ -1,9 +1,9 @@
 """Two writers of one thing: a controller stands back from what another writer keeps changing.
 
 A controller manager beside this server, with other flags or of another version, may want an object
-to be something else.  Each of the two then corrects the other for ever.  Whoever corrects the same
-object to the same thing a few times leaves it alone for a while, says so, and tries again later and
-later.
+to be something else.  Each of the two then corrects the other for ever.  A controller here
+that corrects one object to one state a few times leaves it alone for a while, says so, and tries
+again later and later.
 """
 
 from __future__ import annotations

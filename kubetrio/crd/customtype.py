@@ -147,7 +147,7 @@ class Version:
         return self.settled_within(obj, MOST_BYTES)[0]
 
     def settled_within(self, obj: Json, room: int) -> tuple[Json, int]:
-        """The same; without its defaults if there is no room for them, so that it can be read.
+        """Bring a stored object in order, without its defaults where there is no room for them.
 
         Args:
             obj: the object.

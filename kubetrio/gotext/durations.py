@@ -18,7 +18,7 @@ _UNITS = {
 }
 _MAX_NS = 2**63 - 1
 _MAX_DIGITS = 40  # of a part; more cannot be in range, and would only cost time
-_MAX_PARTS = 1000  # Go reads more; nobody means them, and each costs time
+_MAX_PARTS = 1000  # Go reads more; no client means them, and each costs time
 _part = re.compile(r"([0-9]*)(\.([0-9]*))?([^0-9.]*)")
 
 

@@ -1,7 +1,7 @@
 """What is kept of a large collection: of each object a small value, shared by all who follow it.
 
 An informer holds whole objects, which is too much for pods.  A function makes a value of the bytes
-of an object when it is written; whoever asks with the same function gets the same collection.
+of an object when it is written; callers that ask with one function get one collection.
 client-go's informers have a transform function for this.
 """
 

@@ -1,9 +1,9 @@
-"""One subscription on the commit stream for everybody who follows a part of the keys.
+"""One subscription on the commit stream for all followers of a part of the keys.
 
 Keys are paths, ``/registry/pods/default/web``, and who follows asks for a folder of them or for one
 key.  A commit looks each of its keys up by the first two parts of the path, which is the collection
-for most kinds: one look into a dictionary where nobody is near.  Deeper folders are looked up only
-below a collection in which somebody asked for one.
+for most kinds: one look into a dictionary where no follower is near.  Deeper folders are looked
+up only below a collection in which a follower asked for one.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _now(missed: Event, stored: KeyValue | None) -> Event:
 
 
 class Dispatcher:
-    """Calls who asked for a key, and nobody else.
+    """Call the followers of a key, and no others.
 
     What a callback raises costs its subscription alone; see `redelivery`.
 
@@ -187,7 +187,7 @@ class Dispatcher:
                 continue
             _tell(asked.get(folder, ()), event)
             if len(asked) == 1 and folder in asked:
-                continue  # the usual case: nobody asked for less than the collection
+                continue  # the usual case: no follower asked for less than the collection
             while (at := key.find("/", at) + 1) > 0:
                 _tell(asked.get(key[:at], ()), event)
             _tell(asked.get(key, ()), event)

@@ -1,10 +1,10 @@
 """Collections in memory that are never out of date, with the names client-go gives them.
 
-An informer lists a collection when it is first asked for and follows it from then on.  Whoever had
-an answer to a write finds it here: events are noted while a commit is announced.  Reading does not
-wait and asks nobody.
+An informer lists a collection when it is first asked for and follows it from then on.  A writer
+that has its answer finds the write here: events are noted while a commit is announced.  Reading
+does not wait and makes no request.
 
-An informer keeps the bytes of everything in its collection, and of those that somebody looked at
+An informer keeps the bytes of everything in its collection, and of those that a reader looked at
 the parsed object too.  It is for collections of which that is little, such as classes, quotas or
 namespaces; who follows pods keeps what it needs of them with a `Reflector`.
 """
@@ -68,7 +68,7 @@ IndexFunction = Callable[[Item], Iterable[str]]
 
 
 class _Index:
-    """One index; what changed is looked at when somebody asks."""
+    """One index; changes are looked at when a reader asks."""
 
     def __init__(self, values_of: IndexFunction, keys: Iterable[str]) -> None:
         self._values_of = values_of
@@ -323,7 +323,7 @@ class Informer:
 
 
 class SharedInformerFactory:
-    """The informers of one server: one for each collection, whoever asks.
+    """The informers of one server: one for each collection, shared by all readers.
 
     Args:
         store: where objects live.

@@ -18,7 +18,7 @@ log = Log("kubetrio.controllers")
 LONGEST_WAIT_S = 3600.0
 """How long a key waits for a time of the wall clock: that may be set while monotonic time runs on,
 as on a device without a clock of its own, and nothing else tells of it."""
-# Somebody else was faster: the next look sees what they did.
+# Another writer was faster: the next look sees what they did.
 EXPECTED = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 

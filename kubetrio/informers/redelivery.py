@@ -1,6 +1,6 @@
 """What followers of the commit stream missed because they raised: they are told again later.
 
-A commit is announced to many.  One that raises must cost itself alone, so whoever calls it catches
+A commit is announced to many.  One that raises must cost itself alone, so its caller catches
 what it raises and notes of which key it was.  What came of that key by then is told again after a
 pause that grows; a change that comes before is told as one from the state that was told last.
 

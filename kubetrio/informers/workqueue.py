@@ -1,6 +1,6 @@
 """Work queues of controllers, as client-go has them.
 
-A key that is added again before its turn is there once.  One that is added while somebody works on
+A key that is added again before its turn is there once.  One that is added while a worker works on
 it is given out again when that is done, and never to two at a time.  Failures of a key delay it
 twice as long each time, and all delays of a queue together are spread by a bucket.
 
@@ -132,7 +132,7 @@ class WorkQueue:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is to be worked on but what is delayed, and nobody works."""
+        """Whether nothing is to be worked on but what is delayed, and no worker works."""
         return not self._dirty and not self._processing
 
     def running_s(self) -> list[float]:
@@ -216,7 +216,7 @@ class WorkQueue:
         self._wake()
 
     async def settled(self) -> None:
-        """Wait until nothing is to be worked on but what is delayed, and nobody works."""
+        """Wait until nothing is to be worked on but what is delayed, and no worker works."""
         while not self.idle:
             await self._changed.wait()
 
@@ -231,7 +231,7 @@ class WorkQueue:
             self._wake()
 
     async def at_rest(self) -> None:
-        """Wait until nobody works on a key."""
+        """Wait until no worker works on a key."""
         while self._processing:
             await self._changed.wait()
 
@@ -239,7 +239,7 @@ class WorkQueue:
         """Forget failures, and end all delays: what is behind them is looked at again now.
 
         Args:
-            moot: of the delayed keys, those that nobody needs to look at.
+            moot: of the delayed keys, those that need no look.
         """
         self.limiter.forget_all()
         for key in [key for key in self._delayed if moot(key)]:
@@ -254,7 +254,7 @@ class WorkQueue:
         self._wake()
 
     async def shut_down_with_drain(self) -> None:
-        """The same, and wait until nobody works on a key."""
+        """Shut down as `shut_down` does, and wait until no worker works on a key."""
         self.shut_down()
         await self.at_rest()
 

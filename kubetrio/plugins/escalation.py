@@ -1,6 +1,6 @@
-"""Nobody grants what they do not hold.
+"""Check that users grant only what they hold.
 
-Whoever writes a role needs all of its rules, or the right to ``escalate`` it; whoever writes a
+The author of a role needs all of its rules, or the right to ``escalate`` it; the author of a
 binding needs all rules of its role, or the right to ``bind`` it.
 
 Source: docs "Using RBAC Authorization" (privilege escalation prevention and bootstrapping);

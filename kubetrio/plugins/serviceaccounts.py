@@ -306,7 +306,7 @@ def _is_mirror(pod: Object) -> bool:
 
 
 def _wrong_mirror(spec: Object) -> str:
-    """What the image of a static pod may not have: it was started without asking anybody."""
+    """What the image of a static pod may not have: the kubelet has started it already."""
     if spec.get("serviceAccountName"):
         return "a mirror pod may not reference service accounts"
     if any(secret_names(spec)):

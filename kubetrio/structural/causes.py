@@ -51,7 +51,7 @@ class Out(list[Cause]):
 
     @property
     def full(self) -> bool:
-        """Whether so much is wrong that more of it would help nobody.
+        """Whether so much is wrong that more of it would help no client.
 
         A schema and an object of some megabytes each could have causes for each pair of their
         parts; nothing that is not wrong in another place may ask this.

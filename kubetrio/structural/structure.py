@@ -152,7 +152,7 @@ def _prune(node: Node | None, value: Any, *, root: bool = False) -> list[str] | 
 
 
 def _skip(node: Node | None, value: Any) -> list[str] | None:
-    """The same for items of what is preserved: they are too, but for what is declared in them."""
+    """Prune what is declared in items of what is preserved; the rest of them stays."""
     if node is None or type(value) not in (dict, list):
         return None
     if type(value) is dict:

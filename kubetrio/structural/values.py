@@ -65,7 +65,7 @@ class Old:
         self._same: tuple[Any, bool] | None = None
 
     def key(self, new: Any, name: str) -> Old | None:
-        """The same for a member, None where there is none."""
+        """Return the old value of a member, None where there is none."""
         old = self.value
         if type(old) is not dict or type(new) is not dict or name not in old or name not in new:
             return None
@@ -73,7 +73,7 @@ class Old:
         return None if inner is None else Old(inner, old[name], self._effort)
 
     def item(self, new: Any, index: int) -> Old | None:
-        """The same for an item of a list with keys; None of other lists."""
+        """Return the old value of an item of a list with keys; None of other lists."""
         schema = self.schema
         if schema.items is None or not schema.keys or type(self.value) is not list:
             return None

@@ -72,7 +72,7 @@ def parse_accept(header: str) -> list[Clause]:
     return ordered
 
 
-# Nobody has as many; kube-apiserver has no limit of its own but that of all headers together.
+# No client sends as many; kube-apiserver has no limit of its own but that of all headers together.
 _MAX_CLAUSES = 100
 _MAX_PARAMETERS = 100
 

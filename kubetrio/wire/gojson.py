@@ -122,7 +122,7 @@ def load_piece(text: bytes) -> Any:
 
 
 def _plain_piece(text: bytes) -> Any:
-    """The same, with fractions as plain floats."""
+    """Read a piece of a large text, with fractions as plain floats."""
     vouched, value = _vouched(text)
     if not vouched:
         raise ValueError("repeated keys, or no JSON")
@@ -130,7 +130,7 @@ def _plain_piece(text: bytes) -> Any:
 
 
 def _piece_without_fractions(text: bytes) -> Any:
-    """The same, for those who have no use for fractions."""
+    """Read a piece of a large text that has no fractions."""
     value = _plain_piece(text)
     if _has_fraction(value):
         raise ValueError("a fraction")
@@ -138,7 +138,7 @@ def _piece_without_fractions(text: bytes) -> Any:
 
 
 def _printed_piece(text: bytes) -> Any:
-    """The same of a text that a server printed."""
+    """Read a piece of a large text that a server printed."""
     value = _plain_piece(text)
     return _printed(text) if _has_fraction(value) else value
 
@@ -187,7 +187,7 @@ def parse_printed(body: bytes) -> Any:
 
 
 def parse_stored(body: bytes) -> Any:
-    """The same with fractions as plain floats.
+    """Parse a stored text, with fractions as plain floats.
 
     Args:
         body: the text, without repeated keys.

@@ -46,7 +46,7 @@ _LITERALS: dict[str, tuple[str, bool | None]] = {
     "f": ("false", False),
     "n": ("null", None),
 }
-# Integers longer than this are read as fractions: int() refuses them and nobody means them.
+# Integers longer than this are read as fractions: int() refuses them and no client means them.
 _MAX_DIGITS = 4000
 
 Pairs = list[tuple[str, Any]]

@@ -386,7 +386,7 @@ def _indent(compact: bytes) -> bytes:
 
 
 def _encode_any(obj: Any) -> bytes:
-    """The same bytes without limits, piece by piece and without recursion."""
+    """Encode an object of any depth, piece by piece and without recursion."""
     out: list[str] = []
     # Values to print, with the text to print before each; a container leaves its end behind.
     waiting: list[tuple[str, Any]] = [("", obj)]

@@ -120,7 +120,7 @@ CBOR_OFFERS: dict[Offer, Offer] = {
         serializers=WITH_CBOR, plain=("json", "yaml", "cbor"), routed=False, stream=True
     ),
 }
-"""The same endpoints of such a server."""
+"""Each endpoint on a server that speaks CBOR."""
 DOCUMENT = Offer(transforms=False)
 """The discovery document of one version."""
 GROUP = Offer(transforms=False, routed=False)
@@ -205,7 +205,7 @@ def check_stream(accepted: Accepted, offer: Offer) -> None:
 def negotiate_error(accept: str) -> Accepted:
     """Choose the representation of a ``Status`` that reports a failure; never fails.
 
-    Whoever asks for a table, or for nothing that is known, gets indented JSON.
+    A client that asks for a table, or for nothing that is known, gets indented JSON.
 
     Args:
         accept: the first ``Accept`` header as it came, or empty.

@@ -1,4 +1,4 @@
-"""What a body may come to take, before anybody reads it.
+"""Estimate what a body may come to take, before a decoder reads it.
 
 Three bytes of JSON can be an object of 64 bytes, and a request holds up to three copies of what it
 sends: as it was read, as it is served, and who owns its fields.  So a body counts for more than its

@@ -33,7 +33,7 @@ WORKLOADS: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 class NoScale(Exception):
-    """It is not known how many pods there should be; the text says why."""
+    """The number of pods that there should be is not known; the text says why."""
 
 
 class Scales:

@@ -403,7 +403,7 @@ def _is_empty(slice_: Object, empty: Object) -> bool:
 
 
 def _hint(service: Object, plan: Plan, unchanged: Iterable[Object]) -> None:
-    """Set or remove hints for whom endpoints are, as the service's traffic distribution wants."""
+    """Set or remove hints for zones, as the service's traffic distribution wants."""
     annotations = service["metadata"].get("annotations") or {}
     mode = next((annotations[name] for name in MODES if name in annotations), "")
     distribution = service["spec"].get("trafficDistribution")

@@ -1,8 +1,8 @@
 """The garbage collector: deletes what its owners left behind, and lets owners go.
 
 What is in the queue says only where to look; what is done follows from what is stored then.  As the
-commit stream is here before a writer has an answer, nothing is polled and nobody's absence needs to
-be remembered: an owner that cannot be found is not there.
+commit stream is here before a writer has an answer, nothing is polled and absent objects are not
+remembered: an owner that cannot be found is not there.
 
 Source: docs "Garbage Collection", "Owners and Dependents", "Use Cascading Deletion in a Cluster";
 k8s.io/kubernetes/pkg/controller/garbagecollector.
@@ -243,7 +243,7 @@ class GarbageCollector(Controller):
             StoreError: the same, or it cannot be read.
         """
         if not self._collections.synced:
-            await self._collections.sync()  # who waits for whom is not known before
+            await self._collections.sync()  # which objects wait for which is not known before
         if key.startswith(OWNER):
             await self._add(self.graph.dependents(key.removeprefix(OWNER)))
             return

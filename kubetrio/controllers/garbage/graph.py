@@ -1,4 +1,4 @@
-"""Who belongs to whom, as far as that has to be remembered.
+"""Which objects own which, as far as that has to be remembered.
 
 Only objects that name owners are in the graph, and those that are named.  Whether an owner is there
 is looked up in the store, and remembered for as long as it holds; so an object that has to do with
@@ -89,7 +89,7 @@ class Graph:
         self.foreground: dict[str, str] = {}
 
     def link(self, key: str, refs: tuple[Ref, ...]) -> list[str]:
-        """Note whom an object names.
+        """Note the owners that an object names.
 
         Args:
             key: of the object.

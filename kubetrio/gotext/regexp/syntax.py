@@ -2,7 +2,7 @@ r"""Patterns as Go reads them: what is wrong with one, in Go's words, or the sam
 
 Go's parser and RE2's have one origin and differ in details: Go has no ``\C``, has more names for
 Unicode classes, lets two groups have one name.  So patterns are read here by Go's rules, and RE2
-gets what means the same to it.  Groups capture nothing there: what they hold is asked by nobody.
+gets what means the same to it.  Groups capture nothing there: callers do not ask what they hold.
 
 Source: regexp/syntax of Go 1.26 (``parse``, ``repeatIsValid``, ``checkHeight``).
 """

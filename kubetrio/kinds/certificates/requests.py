@@ -226,7 +226,7 @@ def kubelet_serving(wanted: Wanted, usages: Sequence[str]) -> None:
 
 
 def api_client(wanted: Wanted, usages: Sequence[str]) -> None:
-    """See that a request is for a client of the server, and for nobody who has another signer.
+    """See that a request is for a client of the server, and not for a user who has another signer.
 
     Raises:
         UnsignableRequest: it is not.

@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 
 def unless_user_namespace(check: CheckPod) -> CheckPod:
-    """A control that does not matter where root is nobody on the node."""
+    """A control that does not matter where root has no rights on the node."""
     return lambda pod: None if pod["spec"].get("hostUsers") is False else check(pod)
 
 

@@ -1,4 +1,4 @@
-"""Admission policies and their bindings: read, compiled once a change, chosen for a request.
+"""Admission policies and their bindings: read, compiled once for each change, chosen for a request.
 
 Compiled policies are kept by uid and generation; the collections are read again when the commit
 stream says that one of them changed, so a change counts from the next request on.  While there is

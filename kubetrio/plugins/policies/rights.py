@@ -1,4 +1,4 @@
-"""Whoever has policies read parameters may read them: what a policy sees, its messages tell.
+"""Check that the author of a policy may read its parameters: messages tell what a policy sees.
 
 A policy needs ``get`` on all objects of its ``paramKind``; a binding needs ``get`` or ``list`` on
 what its ``paramRef`` names.

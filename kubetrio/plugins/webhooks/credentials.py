@@ -1,4 +1,4 @@
-"""As whom a server calls its webhooks: the users of a kubeconfig file, chosen by host.
+"""Credentials for calls of webhooks: the users of a kubeconfig file, chosen by host.
 
 Source: docs "Dynamic Admission Control" ("Authenticate API servers"); ``WebhookAdmission`` of
 ``apiserver.config.k8s.io/v1``.

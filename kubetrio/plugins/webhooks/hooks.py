@@ -1,4 +1,4 @@
-"""Webhook configurations: read, made ready once a change, in the order in which they are asked.
+"""Webhook configurations: read, made ready once for each change, in order in which they are asked.
 
 Configurations are in the order of their names, their webhooks as they are written.  The collection
 is read again when the commit stream says that it changed, so a change counts from the next request

@@ -1,6 +1,6 @@
 """Writes to the status of Jobs.
 
-Source: KEP-4368 (rules that hold whoever manages a Job), KEP-3998 (success criteria), KEP-3850
+Source: KEP-4368 (rules that hold for every manager of a Job), KEP-3998 (success criteria), KEP-3850
 (failed indexes) and the JobStatus of the API reference.
 """
 
