@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, TextIO
 import trio
 import yaml
 
+from kubetrio.cli.arguments import add_data_dir
 from kubetrio.cli.common import (
     Failure,
-    add_data_dir,
     add_encryption,
     describe,
     say,
     told,
 )
 from kubetrio.cli.progress import Bar
+from kubetrio.cli.wanted import Wanted, wanted
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   kubetrio export > all.yaml
-  kubetrio export deploy services -n shop
+  kubetrio export deploy,services -n shop
+  kubetrio export deploy/web cm/settings
   kubetrio export --data-dir /var/lib/kubetrio --secrets -o manifests/
   kubetrio export -l app=web | kubetrio import - --data-dir other
 """
@@ -50,8 +52,9 @@ def add(parser: flags.Parser) -> None:
         EXAMPLES,
     )
     parser.add_argument(
-        "kind", metavar="KIND", nargs="*", help="only these, as kubectl has them: deploy, pods"
-    )
+        "kind", metavar="KIND[/NAME]", nargs="*",
+        help="only these, as kubectl names them: deploy,svc or deploy/web or pod a b",
+    )  # fmt: skip
     parser.add_argument("-n", "--namespace", metavar="NAME", help="only of this namespace")
     parser.add_argument(
         "-l", "--selector", default="", metavar="LABELS", help="only with these labels: app=web,!x"
@@ -116,9 +119,10 @@ async def _chosen(moment: Moment, options: Namespace) -> AsyncIterator[Found]:
         matches = parse(options.selector).matches
     except ValueError as error:
         raise Failure(f"--selector: {error}") from error
-    kinds = [moment.kinds.named(name) for name in options.kind] or moment.kinds.all
-    kinds.sort(key=lambda kind: rank({"apiVersion": kind.api_version, "kind": kind.kind}))
-    for kind in kinds:
+    chosen = wanted(options.kind, moment.kinds) or [Wanted(kind) for kind in moment.kinds.all]
+    chosen.sort(key=lambda one: rank({"apiVersion": one.kind.api_version, "kind": one.kind.kind}))
+    for one in chosen:
+        kind = one.kind
         if is_secret(kind) and not options.secrets:
             if options.kind:
                 raise Failure("Secrets are exported with --secrets only")
@@ -127,13 +131,17 @@ async def _chosen(moment: Moment, options: Namespace) -> AsyncIterator[Found]:
             continue
         async for found in moment.objects(kind.prefix(options.namespace or "")):
             value = found.value
-            if value is None:
+            if not one.takes(found.key.rpartition("/")[2]):
+                continue
+            if value is None or one.names:  # one with its name is meant, whatever made it
                 yield found
                 continue
             if not options.all and (is_made_by_server(kind, value) or is_owned(value)):
                 continue
             if matches(value["metadata"].get("labels") or {}):
                 yield found
+        if one.missing:
+            raise Failure(f'{kind.resource} "{min(one.missing)}" not found')
 
 
 def _private(path: Path) -> TextIO:
