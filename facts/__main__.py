@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from facts import check, compare, generate, help_text, scaffold, server, source
+from facts import check, compare, etcd, generate, help_text, scaffold, server, source
 from facts.client import Client, from_kubeconfig, target
 from facts.documents import dump
 
@@ -32,6 +32,10 @@ For a kind that is new,
   python -m facts check
 
 write the skeleton of what is said of it by hand, and print what is missing of any kind.
+The messages of etcd are facts too; they are read from a checkout of it:
+
+  python -m facts etcd etcd
+
 schemas/README.md describes every input and every file, and what is left to do by hand.
 """
 SOURCE = """\
@@ -64,6 +68,10 @@ SCAFFOLD = """\
 Write the skeleton of a new built-in kind: a module of its group's folder in kubetrio/kinds, with
 its checks, defaults, printer and selectable fields, and a row in the kinds.py of the folder, which
 is made where there is none.  What is missing then is said by check.
+"""
+ETCD = """\
+Write the numbers of the fields of etcd's messages into the module of the package that has them.
+They are read from the .proto files in a checkout of etcd (api/); nothing is run.
 """
 CHECK = """\
 Print what is missing of built-in kinds: types, list types, protobuf messages, columns, selectable
@@ -122,6 +130,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("group", help='API group, such as scheduling.k8s.io; "" for the core group')
     made.add_argument("kind", help="such as PriorityClass")
     made.add_argument("--plural", default="", help="name of the resource, if facts do not know it")
+    made = command("etcd", ETCD)
+    made.add_argument("tree", type=Path, help="root of a checkout of etcd")
+    made.add_argument(
+        "output", type=Path, nargs="?", default=etcd.MODULE, help="the module; that of the package"
+    )
     return top
 
 
@@ -173,6 +186,8 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             yield from compare.compare(arguments.old, arguments.new)
         case "check":
             yield from check.check()
+        case "etcd":
+            yield from etcd.make(arguments.tree, arguments.output)
         case "scaffold":
             yield from scaffold.scaffold(arguments.group, arguments.kind, arguments.plural)
 

@@ -42,7 +42,16 @@ def test_every_input_is_described() -> None:
 def test_every_command_is_described() -> None:
     """The page says when to run each."""
     commands = re.findall(r"^    (\w+) ", parser().format_help(), re.MULTILINE)
-    assert commands == ["source", "server", "flags", "generate", "diff", "check", "scaffold"]
+    assert commands == [
+        "source",
+        "server",
+        "flags",
+        "generate",
+        "diff",
+        "check",
+        "scaffold",
+        "etcd",
+    ]
     assert [name for name in commands if f"python -m facts {name}" not in README] == []
 
 

@@ -1,0 +1,1 @@
+"""The engine on etcd v3."""
