@@ -26,6 +26,7 @@ from kubetrio.store.etcd.errors import (
     LeaseNotFound,
     TimedOut,
     TooLarge,
+    Unauthenticated,
     Unavailable,
 )
 from kubetrio.store.etcd.fields import ENUMS, METHODS
@@ -275,7 +276,7 @@ class Client:
                 making.deadline = float("inf")
                 yield watch
         if making.cancelled_caught:
-            raise TimedOut(f"no member makes a watch: {self._pool.error}", Code.DEADLINE_EXCEEDED)
+            raise self._unreached()
 
     # ------------------------------------------------------------------ members
 
@@ -400,10 +401,17 @@ class Client:
 
         Raises:
             TimedOut: there is none in time.
+            Unauthenticated: there is none, since certificates are not accepted.
         """
         with trio.move_on_at(deadline):
             return await self._pool.connection()
-        raise TimedOut(f"no member answers: {self._pool.error}", Code.DEADLINE_EXCEEDED)
+        raise self._unreached()
+
+    def _unreached(self) -> EtcdError:
+        """The error of a call for which there was no connection in time."""
+        last = self._pool.error
+        made = Unauthenticated if isinstance(last, Unauthenticated) else TimedOut
+        return made(f"no member of etcd answers: {last}", Code.DEADLINE_EXCEEDED)
 
 
 _NEWEST: Final = Get(key=b"\0", limit=1, count_only=True)

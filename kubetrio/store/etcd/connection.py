@@ -86,7 +86,7 @@ class Connection:
 
     def __init__(self, transport: Transport, settings: ConnectionSettings) -> None:
         self.since = trio.current_time()
-        self.why = "the connection was closed"
+        self.cause: Exception = Broken("the connection was closed")
         """What broke it."""
         self._transport = transport
         self._settings = settings
@@ -173,7 +173,7 @@ class Connection:
         while not self._http2.room and self.usable:
             await self._room.park()
         if not self.usable:
-            raise Unavailable(self.why, Code.UNAVAILABLE)
+            raise Unavailable(str(self.cause), Code.UNAVAILABLE)
 
     def _ended(self, reader: Reader) -> None:
         if not reader.ended:
@@ -213,7 +213,7 @@ class Connection:
                 nursery.start_soon(self._write)
                 nursery.start_soon(self._keep_alive)
         except* (Broken, ProtocolError, OSError) as group:
-            self.why = _why(group)
+            self.cause = _first(group)
         finally:
             self._dead = True
             self._settled.set()
@@ -303,9 +303,9 @@ def _timeout(seconds: float) -> str:
     return f"{max(1, -int(-seconds * 10 // 1)) * 100}m"
 
 
-def _why(group: BaseExceptionGroup[Exception]) -> str:
-    """The text of the first of some errors."""
-    first: BaseException = group
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    """The first of some errors."""
+    first: Exception | BaseExceptionGroup[Exception] = group
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
-    return str(first)
+    return first

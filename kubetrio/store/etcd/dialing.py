@@ -150,18 +150,22 @@ async def _secure(sock: socket.socket, context: ssl.SSLContext, endpoint: Endpoi
             raise Unavailable(f"{endpoint.url}: the peer does not speak HTTP/2", Code.UNAVAILABLE)
     except OSError as error:
         transport.close()
-        raise _refused(error, endpoint) from error
+        raise broken(error, endpoint) from error
     except BaseException:
         transport.close()
         raise
     return transport
 
 
-def _refused(error: OSError, endpoint: Endpoint) -> EtcdError:
-    text = f"{endpoint.url}: TLS: {_words(error)}"
-    if isinstance(error, ssl.SSLCertVerificationError):
+def broken(cause: Exception, endpoint: Endpoint) -> EtcdError:
+    """Return the error of a connection that broke, in its handshake or later.
+
+    A certificate that a member does not accept is heard of after the handshake (TLS 1.3).
+    """
+    text = f"{endpoint.url}: {_words(cause) if isinstance(cause, OSError) else cause}"
+    if isinstance(cause, ssl.SSLCertVerificationError):
         return Unauthenticated(text, Code.UNAUTHENTICATED)
-    if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+    if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
         return Unauthenticated(text, Code.UNAUTHENTICATED)
     return Unavailable(text, Code.UNAVAILABLE)
 

@@ -19,7 +19,7 @@ import trio
 from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.store.etcd.connection import Connection, ConnectionSettings
-from kubetrio.store.etcd.dialing import Dial, Endpoint
+from kubetrio.store.etcd.dialing import Dial, Endpoint, broken
 from kubetrio.store.etcd.errors import Code, EtcdError, Unavailable
 
 LOG = Log("kubetrio.store.etcd")
@@ -185,7 +185,7 @@ class Pool:
             else:
                 nursery.cancel_scope.cancel()
         if not settled:
-            raise Unavailable(f"{endpoint.url}: {connection.why}", Code.UNAVAILABLE)
+            raise broken(connection.cause, endpoint)
         self._ended(endpoint, connection)
 
     def _of(self, endpoint: Endpoint) -> ConnectionSettings:
@@ -209,5 +209,5 @@ class Pool:
         if not worked:
             self._failures += 1
         self._next()
-        self.error = Unavailable(connection.why, Code.UNAVAILABLE)
-        LOG.warning("connection to etcd broke", endpoint=endpoint.url, error=connection.why)
+        self.error = broken(connection.cause, endpoint)
+        LOG.warning("connection to etcd broke", endpoint=endpoint.url, error=str(self.error))
