@@ -1,0 +1,279 @@
+"""Objects between the bytes of this server's store and those that kube-apiserver has in etcd.
+
+| | here | in etcd |
+| --- | --- | --- |
+| encoding | JSON | protobuf in an envelope for built-in kinds, JSON for others, and a newline |
+| order of JSON | that of Go's structs | the same; of custom resources, by name |
+| resourceVersion | a hole, filled with the revision | absent: the revision is that of the key |
+| version | the kind's stored one | that of kube-apiserver 1.36, which may be older |
+
+Both encodings and every version that the server knows are read.  Encryption comes after this when
+a value is written, and before it when one is read.
+
+Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (`PrepareObjectForStorage`), and
+pkg/runtime/serializer/protobuf.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import orjson
+
+from kubetrio.machinery.names import GroupVersion, GroupVersionKind
+from kubetrio.resources.objects import MARK, stamp
+from kubetrio.schema import builtin
+from kubetrio.schema.registry import Registry
+from kubetrio.storagevalues import definitions
+from kubetrio.storagevalues.table import Folder
+from kubetrio.store.errors import Unreadable
+from kubetrio.store.model import Stamped, Whole
+from kubetrio.wire import protowire
+from kubetrio.wire.gojson import parse_printed
+from kubetrio.wire.jsonwire import encode
+from kubetrio.wire.protowire import ProtobufCodec
+
+Json = dict[str, Any]
+
+OBJECTS: Final = "/registry/"
+"""What keys of objects begin with in the store, whatever prefix they have in etcd."""
+_METADATA: Final = b',"metadata":{'
+_UID: Final = b'"uid":"'
+_NESTED: Final = re.compile(rb"[{}\[]")
+
+
+class MediaType(enum.Enum):
+    """How built-in kinds are written (``--storage-media-type``)."""
+
+    PROTOBUF = "application/vnd.kubernetes.protobuf"
+    JSON = "application/json"
+
+
+class EtcdValues:
+    """Converts values.
+
+    Args:
+        folders: what folders of built-in kinds hold (`table.folders`).
+        registry: kinds, for versions that were stored by others.
+        media_type: how built-in kinds are written.
+    """
+
+    def __init__(
+        self,
+        folders: Mapping[str, Folder],
+        registry: Callable[[], Registry],
+        media_type: MediaType = MediaType.PROTOBUF,
+    ) -> None:
+        self._folders = folders
+        self._registry = registry
+        self._media_type = media_type
+        self._codec = ProtobufCodec(builtin.message)
+
+    def folder_of(self, key: str) -> Folder | None:
+        """Return what the folder of a key holds, None for custom resources and the server's own."""
+        at = key.find("/", key.find("/", 1) + 1) + 1
+        found = self._folders.get(key[:at])
+        if found is None and at:
+            found = self._folders.get(key[: key.find("/", at) + 1])
+        return found
+
+    # ------------------------------------------------------------------ to etcd
+
+    def to_etcd(self, key: str, value: Stamped) -> bytes:
+        """Return what etcd has for a value of the store.
+
+        Args:
+            key: key of the store.
+            value: the value.
+
+        Raises:
+            ValueError: a member does not fit its type.
+        """
+        if value.hole < 0 or not key.startswith(OBJECTS):
+            return value.at(0)  # the server's own, which no client sees
+        folder = self.folder_of(key)
+        if folder is None:
+            return encode(_sorted(parse_printed(_without_version(value)))) + b"\n"
+        if folder.json or self._media_type is MediaType.JSON:
+            data = _without_version(value)
+            if folder.api_version != folder.kind.api_version:
+                data = encode(_in_version(_read(folder, data), folder.api_version))
+            return data + b"\n"
+        obj = _read(folder, _without_version(value))
+        obj["apiVersion"] = folder.api_version
+        return self._codec.encode_object(obj, type_name(folder, folder.api_version))
+
+    # ------------------------------------------------------------------ from etcd
+
+    def from_etcd(self, key: str, data: bytes) -> Stamped:
+        """Return the store's value for what etcd has.
+
+        Args:
+            key: key of the store.
+            data: what etcd has.
+
+        Raises:
+            Unreadable: it is no object of a kind that is known, or is damaged.
+        """
+        if not key.startswith(OBJECTS):
+            return Whole(data, b"")
+        folder = self.folder_of(key)
+        try:
+            if data.startswith(protowire.MAGIC):
+                if folder is None:
+                    raise ValueError("a custom resource in protobuf")
+                return stamp(self._converted(folder, self._decoded(folder, data)))
+            if folder is None:
+                return _with_hole(data)
+            head = b'{"kind":"%b","apiVersion":"%b",' % (
+                folder.kind.kind.encode(),
+                folder.kind.api_version.encode(),
+            )
+            if data.startswith(head):
+                return _with_hole(data)
+            return stamp(self._converted(folder, _read(folder, data)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unreadable(f"{key}: {error}") from error
+
+    def _decoded(self, folder: Folder, data: bytes) -> Json:
+        envelope = protowire.unwrap(data)
+        if envelope.kind != folder.kind.kind:
+            raise ValueError(f"{envelope.api_version} {envelope.kind} is stored elsewhere")
+        obj = self._codec.decode(envelope.raw, type_name(folder, envelope.api_version))
+        return {"kind": envelope.kind, "apiVersion": envelope.api_version, **obj}
+
+    def _converted(self, folder: Folder, obj: Json) -> Json:
+        """An object in the version that the store has.
+
+        Raises:
+            ValueError: it is of another kind, or of a version that is not known.
+        """
+        kind = folder.kind
+        if obj.get("kind") != kind.kind:
+            raise ValueError("an object of another kind")
+        api_version = str(obj.get("apiVersion"))
+        if api_version == kind.api_version:
+            return obj
+        if api_version == definitions.V1BETA1:
+            return definitions.to_v1(obj)
+        version = GroupVersion.parse(api_version)
+        other = self._registry().resources.get((version.group, version.version, kind.resource))
+        if other is not None:
+            return {**other.to_stored(obj), "apiVersion": kind.api_version}
+        # A version that is not served, whose members are those of the stored one.
+        if alike(type_name(folder, api_version), kind.schema_name):
+            return {**obj, "apiVersion": kind.api_version}
+        raise ValueError(f"{api_version} {kind.kind} cannot be converted")
+
+
+def type_name(folder: Folder, api_version: str) -> str:
+    """Return the protobuf type of what a folder holds, in a version of its group.
+
+    Raises:
+        ValueError: there is none.
+    """
+    version, kind = GroupVersion.parse(api_version), folder.kind
+    name = builtin.type_name_of(GroupVersionKind(*version, kind.kind))
+    if not name and version.group == kind.group:
+        # OpenAPI knows the versions that are served; protobuf knows others, too.
+        package, _, kind_name = kind.schema_name.rpartition(".")
+        name = f"{package.rpartition('.')[0]}.{version.version}.{kind_name}"
+        if _rows(builtin.message_name(name)) is None:
+            name = ""
+    if not name:
+        raise ValueError(f"{api_version} {kind.kind} is not known")
+    return name
+
+
+def _rows(message: str) -> list[list[Any]] | None:
+    try:
+        return builtin.message(message)
+    except KeyError:
+        return None
+
+
+@cache
+def alike(one: str, other: str) -> bool:
+    """Return whether two types have the same members, down to the last.
+
+    Args:
+        one: name of a type.
+        other: the other name; types of their packages that have one name are compared, too.
+    """
+    names = [builtin.message_name(name) for name in (one, other)]
+    packages = [name.rpartition(".")[0] for name in names]
+    waiting, seen = [(names[0], names[1])], set()
+    while waiting:
+        pair = waiting.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        first, second = (_rows(name) for name in pair)
+        if first is None or second is None or len(first) != len(second):
+            return False
+        for row, twin in zip(sorted(first), sorted(second), strict=True):
+            if [*row[:2], *row[3:]] != [*twin[:2], *twin[3:]]:
+                return False
+            if row[2] == twin[2]:
+                continue
+            types = [row[2], twin[2]]
+            if types[0].replace(packages[0], packages[1]) != types[1]:
+                return False
+            inner = [each.removeprefix("map<string,").removesuffix(">") for each in types]
+            waiting.append((inner[0], inner[1]))
+    return True
+
+
+def _read(folder: Folder, data: bytes) -> Json:
+    obj = parse_printed(data) if folder.kind.type.free_form else orjson.loads(data)
+    if not isinstance(obj, dict):
+        raise ValueError("not an object")
+    return obj
+
+
+def _in_version(obj: Json, api_version: str) -> Json:
+    if api_version == definitions.V1BETA1:
+        return definitions.to_v1beta1(obj)
+    return {**obj, "apiVersion": api_version}
+
+
+def _without_version(value: Stamped) -> bytes:
+    """JSON without the member that has the hole."""
+    before, after = value
+    before = before[: -len(MARK)]
+    if after.startswith(b'",'):
+        return before + after[2:]
+    return before[:-1] + after[1:] if before.endswith(b",") else before + after[1:]
+
+
+def _with_hole(data: bytes) -> Stamped:
+    """JSON of an object with a hole for its resourceVersion, which it does not have.
+
+    Raises:
+        ValueError: it is no object.
+    """
+    if data.startswith(b'{"kind":"'):
+        # In Go's order the member comes after the uid, with texts alone before it.
+        begin = data.find(_METADATA) + len(_METADATA)
+        at = data.find(_UID, begin)
+        if begin >= len(_METADATA) and at >= 0 and not _NESTED.search(data, begin, at):
+            end = data.index(b'"', at + len(_UID)) + 1
+            if not data.startswith(b"," + MARK, end):
+                return Stamped(data[:end] + b"," + MARK, b'"' + data[end:].rstrip())
+    obj = parse_printed(data)
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+        raise ValueError("not an object with metadata")
+    return stamp(obj)
+
+
+def _sorted(value: Any) -> Any:
+    """A JSON value with the members of objects in the order of their names."""
+    if type(value) is dict:
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    if type(value) is list:
+        return [_sorted(item) for item in value]
+    return value

@@ -1,0 +1,211 @@
+"""Values of etcd: every kind goes there and comes back as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facts.server import samples
+from kubetrio.kinds.builtin import registry
+from kubetrio.resources.objects import restamp, stamp
+from kubetrio.schema.builtin import message
+from kubetrio.storagevalues.table import folders
+from kubetrio.storagevalues.values import EtcdValues, MediaType
+from kubetrio.store.errors import Unreadable
+from kubetrio.store.model import KeyValue, Range, Stamped, Whole
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess
+from kubetrio.wire import protowire
+
+FOLDERS = folders(registry().resources.values())
+VALUES = EtcdValues(FOLDERS, registry)
+AS_JSON = EtcdValues(FOLDERS, registry, MediaType.JSON)
+WIDGETS = "/registry/example.com/widgets/default/w"
+
+
+async def stored(server: InProcess, client: Client) -> list[KeyValue]:
+    """Objects of every kind, as the store has them."""
+    for sample in samples().values():
+        await client.request("POST", sample["path"], json=sample["object"])
+    found = await server.api.storage.store.range(Range.prefix("/registry/"))
+    return list(found.items)
+
+
+@pytest.mark.parametrize("values", [VALUES, AS_JSON], ids=["protobuf", "JSON"])
+async def test_every_kind_comes_back_as_it_was(
+    server: InProcess, client: Client, values: EtcdValues
+) -> None:
+    """Byte for byte, whatever etcd has; and etcd's value comes out of it again."""
+    seen = set()
+    for item in await stored(server, client):
+        data = values.to_etcd(item.key, restamp(item.value))
+        assert values.from_etcd(item.key, data).at(item.revision) == item.value
+        assert b'resourceVersion":"' not in data.split(b"managedFields")[0]
+        seen.add(next(folder for folder in FOLDERS if item.key.startswith(folder)))
+    assert set(FOLDERS) - seen == set()
+
+
+async def test_both_encodings_are_read(server: InProcess, client: Client) -> None:
+    """Whichever is written."""
+    for item in await stored(server, client):
+        for one, other in ((VALUES, AS_JSON), (AS_JSON, VALUES)):
+            data = one.to_etcd(item.key, restamp(item.value))
+            assert other.from_etcd(item.key, data).at(item.revision) == item.value
+
+
+def test_versions_are_those_of_kube_apiserver() -> None:
+    """Some kinds are stored in an older version, some as JSON whatever the flags say."""
+    other = {
+        prefix: (folder.api_version, folder.json)
+        for prefix, folder in FOLDERS.items()
+        if folder.json or folder.api_version != folder.kind.api_version
+    }
+    policies = "admissionregistration.k8s.io/v1beta1"
+    assert other == {
+        "/registry/apiregistration.k8s.io/apiservices/": ("apiregistration.k8s.io/v1", True),
+        "/registry/apiextensions.k8s.io/customresourcedefinitions/": (
+            "apiextensions.k8s.io/v1beta1",
+            True,
+        ),
+        "/registry/mutatingadmissionpolicies/": (policies, False),
+        "/registry/mutatingadmissionpolicybindings/": (policies, False),
+    }
+
+
+def value_of(obj: dict[str, Any]) -> Stamped:
+    """An object as the store has it."""
+    return stamp(obj)
+
+
+CONFIG_MAP = {
+    "kind": "ConfigMap",
+    "apiVersion": "v1",
+    "metadata": {"name": "c", "namespace": "default", "uid": "u"},
+    "data": {"a": "b"},
+}
+KEY = "/registry/configmaps/default/c"
+
+
+def test_protobuf_by_hand() -> None:
+    """The envelope, with the resourceVersion empty."""
+    meta = b"\x0a\x01c\x12\x00\x1a\x07default\x22\x00\x2a\x01u\x32\x00\x38\x00\x42\x00"
+    raw = b"\x0a" + bytes((len(meta),)) + meta + b"\x12\x06\x0a\x01a\x12\x01b"
+    assert VALUES.to_etcd(KEY, value_of(CONFIG_MAP)) == protowire.wrap("v1", "ConfigMap", raw)
+
+
+def test_json_by_hand() -> None:
+    """The hole and its member are gone; a newline is at the end."""
+    assert AS_JSON.to_etcd(KEY, value_of(CONFIG_MAP)) == (
+        b'{"kind":"ConfigMap","apiVersion":"v1",'
+        b'"metadata":{"name":"c","namespace":"default","uid":"u"},"data":{"a":"b"}}\n'
+    )
+
+
+def test_custom_resources_are_sorted() -> None:
+    """As Go prints maps, down to the last; here they are in the order of other objects."""
+    obj = {
+        "kind": "Widget",
+        "apiVersion": "example.com/v1",
+        "metadata": {"name": "w", "namespace": "default", "uid": "u", "labels": {"b": "1"}},
+        "spec": {"z": 1.50, "a": {"y": [{"c": "<", "b": None}]}},
+    }
+    data = VALUES.to_etcd(WIDGETS, value_of(obj))
+    assert data == (
+        b'{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"b":"1"},'
+        b'"name":"w","namespace":"default","uid":"u"},'
+        b'"spec":{"a":{"y":[{"b":null,"c":"\\u003c"}]},"z":1.5}}\n'
+    )
+    back = VALUES.from_etcd(WIDGETS, data)
+    assert orjson.loads(back.at(7)) == {
+        **obj,
+        "metadata": {**obj["metadata"], "resourceVersion": "7"},  # type: ignore[dict-item]
+    }
+    assert back.at(7).startswith(b'{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"na')
+
+
+names = st.text(alphabet='abc"\\/{}[]<>é\n', min_size=1, max_size=8)
+
+
+@given(st.dictionaries(names, names, max_size=3), st.dictionaries(names, names, max_size=3))
+def test_texts_that_look_like_members(labels: dict[str, str], data: dict[str, str]) -> None:
+    """No text is taken for the uid, the metadata or the resourceVersion."""
+    trap = {'"uid":"': 'x","resourceVersion":"', ',"metadata":{': '"uid":"y"'}
+    for meta in ({"uid": "u"}, {}):
+        obj = {
+            **CONFIG_MAP,
+            "metadata": {"name": "c", **meta, "labels": {**labels, **trap}},
+            "data": {**data, **trap},
+        }
+        value = value_of(obj)
+        for values in (VALUES, AS_JSON):
+            back = values.from_etcd(KEY, values.to_etcd(KEY, value))
+            assert orjson.loads(back.at(12)) == orjson.loads(value.at(12))
+            assert back.hole == len(back.before)
+
+
+def test_former_versions_are_read() -> None:
+    """What another release stored: converted where they differ, renamed where not."""
+    hpa = "/registry/horizontalpodautoscalers/default/h"
+    old = {
+        "kind": "HorizontalPodAutoscaler",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "h", "namespace": "default", "uid": "u"},
+        "spec": {
+            "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+            "maxReplicas": 3,
+            "targetCPUUtilizationPercentage": 50,
+        },
+        "status": {"currentReplicas": 0, "desiredReplicas": 0},
+    }
+    back = orjson.loads(VALUES.from_etcd(hpa, orjson.dumps(old)).at(3))
+    assert back["apiVersion"] == "autoscaling/v2"
+    assert back["spec"]["metrics"][0]["resource"]["name"] == "cpu"
+    role = "/registry/clusterroles/r"
+    old = {
+        "kind": "ClusterRole",
+        "apiVersion": "rbac.authorization.k8s.io/v1beta1",
+        "metadata": {"name": "r", "uid": "u"},
+        "rules": None,
+    }
+    codec = protowire.ProtobufCodec(message)
+    for data in (
+        orjson.dumps(old),
+        codec.encode_object(old, "io.k8s.api.rbac.v1.ClusterRole"),
+    ):
+        back = orjson.loads(VALUES.from_etcd(role, data).at(3))
+        assert (back["apiVersion"], back["metadata"]["resourceVersion"]) == (
+            "rbac.authorization.k8s.io/v1",
+            "3",
+        )
+
+
+@pytest.mark.parametrize(
+    ("key", "data"),
+    [
+        (KEY, b""),
+        (KEY, b"k8s\x00\xff"),
+        (KEY, b"[]"),
+        (KEY, b'{"kind":"ConfigMap","apiVersion":"v9","metadata":{}}'),
+        (KEY, b'{"kind":"Secret","apiVersion":"v1","metadata":{}}'),
+        (KEY, protowire.wrap("v1", "Nothing", b"")),
+        (KEY, protowire.wrap("v1", "Secret", b"")),
+        (KEY, b"k8s:enc:aescbc:v1:key:xyz"),
+        (WIDGETS, protowire.wrap("v1", "ConfigMap", b"")),
+        (WIDGETS, b"{"),
+        (WIDGETS, b'{"kind":"Widget"}'),
+    ],
+)
+def test_what_cannot_be_read_is_said(key: str, data: bytes) -> None:
+    """With its key; other keys can be read."""
+    with pytest.raises(Unreadable, match=key):
+        VALUES.from_etcd(key, data)
+
+
+def test_what_is_no_object_stays_as_it_is() -> None:
+    """The server's own keys."""
+    assert VALUES.to_etcd("/kubetrio/x", Whole(b"anything", b"")) == b"anything"
+    assert VALUES.from_etcd("/kubetrio/x", b"anything") == Whole(b"anything", b"")
