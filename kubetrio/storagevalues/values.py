@@ -20,7 +20,7 @@ import enum
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -35,12 +35,14 @@ from kubetrio.store.model import Stamped, Whole
 from kubetrio.wire import protowire
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
+from kubetrio.wire.protoscan import read_varint
 from kubetrio.wire.protowire import ProtobufCodec
 
 Json = dict[str, Any]
 
 OBJECTS: Final = "/registry/"
 """What keys of objects begin with in the store, whatever prefix they have in etcd."""
+_END: Final = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 _METADATA: Final = b',"metadata":{'
 _UID: Final = b'"uid":"'
 _NESTED: Final = re.compile(rb"[{}\[]")
@@ -51,6 +53,39 @@ class MediaType(enum.Enum):
 
     PROTOBUF = "application/vnd.kubernetes.protobuf"
     JSON = "application/json"
+
+
+class _Stored(NamedTuple):
+    """What is worked out once for a folder.
+
+    Args:
+        folder: what it holds.
+        type_name: protobuf type of what etcd has; empty for JSON.
+        begin: how values in protobuf begin, up to the length of the message.
+        head: how values begin that are the store's but for the resourceVersion.
+    """
+
+    folder: Folder
+    type_name: str
+    begin: bytes
+    head: bytes
+
+    @classmethod
+    def of(cls, folder: Folder) -> _Stored:
+        """Work it out."""
+        kind = folder.kind.kind
+        name = "" if folder.json else type_name(folder, folder.api_version)
+        wrapped = protowire.wrap(folder.api_version, kind, b"")
+        version = folder.kind.api_version.encode()
+        head = b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), version)
+        return cls(folder, name, wrapped[: -len(_END) - 1], head)
+
+    def unwrapped(self, data: bytes) -> bytes | None:
+        """The message in an envelope of the usual shape, None for another."""
+        if not data.startswith(self.begin) or not data.endswith(_END):
+            return None
+        size, at = read_varint(data, len(self.begin))
+        return data[at : at + size] if at + size + len(_END) == len(data) else None
 
 
 class EtcdValues:
@@ -72,13 +107,17 @@ class EtcdValues:
         self._registry = registry
         self._media_type = media_type
         self._codec = ProtobufCodec(builtin.message)
+        self._made: dict[str, _Stored] = {}
 
-    def folder_of(self, key: str) -> Folder | None:
-        """Return what the folder of a key holds, None for custom resources and the server's own."""
+    def _stored(self, key: str) -> _Stored | None:
+        """How the folder of a key is stored, None for custom resources."""
         at = key.find("/", key.find("/", 1) + 1) + 1
-        found = self._folders.get(key[:at])
-        if found is None and at:
-            found = self._folders.get(key[: key.find("/", at) + 1])
+        prefix = key[:at]
+        if prefix not in self._folders:
+            prefix = key[: key.find("/", at) + 1]
+        found = self._made.get(prefix)
+        if found is None and (folder := self._folders.get(prefix)) is not None:
+            found = self._made[prefix] = _Stored.of(folder)
         return found
 
     # ------------------------------------------------------------------ to etcd
@@ -95,17 +134,19 @@ class EtcdValues:
         """
         if value.hole < 0 or not key.startswith(OBJECTS):
             return value.at(0)  # the server's own, which no client sees
-        folder = self.folder_of(key)
-        if folder is None:
-            return encode(_sorted(parse_printed(_without_version(value)))) + b"\n"
+        stored = self._stored(key)
+        data = _without_version(value)
+        if stored is None:
+            return encode(_sorted(parse_printed(data))) + b"\n"
+        folder = stored.folder
         if folder.json or self._media_type is MediaType.JSON:
-            data = _without_version(value)
             if folder.api_version != folder.kind.api_version:
                 data = encode(_in_version(_read(folder, data), folder.api_version))
             return data + b"\n"
-        obj = _read(folder, _without_version(value))
-        obj["apiVersion"] = folder.api_version
-        return self._codec.encode_object(obj, type_name(folder, folder.api_version))
+        obj = _read(folder, data)
+        return protowire.wrap(
+            folder.api_version, folder.kind.kind, self._codec.encode(obj, stored.type_name)
+        )
 
     # ------------------------------------------------------------------ from etcd
 
@@ -121,30 +162,35 @@ class EtcdValues:
         """
         if not key.startswith(OBJECTS):
             return Whole(data, b"")
-        folder = self.folder_of(key)
+        stored = self._stored(key)
         try:
-            if data.startswith(protowire.MAGIC):
-                if folder is None:
-                    raise ValueError("a custom resource in protobuf")
-                return stamp(self._converted(folder, self._decoded(folder, data)))
-            if folder is None:
+            if stored is None:
                 return _with_hole(data)
-            head = b'{"kind":"%b","apiVersion":"%b",' % (
-                folder.kind.kind.encode(),
-                folder.kind.api_version.encode(),
-            )
-            if data.startswith(head):
+            if data.startswith(stored.head):
                 return _with_hole(data)
-            return stamp(self._converted(folder, _read(folder, data)))
+            obj = self._decoded(stored, data)
+            return stamp(self._converted(stored.folder, obj))
         except (ValueError, KeyError, TypeError) as error:
             raise Unreadable(f"{key}: {error}") from error
 
-    def _decoded(self, folder: Folder, data: bytes) -> Json:
-        envelope = protowire.unwrap(data)
-        if envelope.kind != folder.kind.kind:
-            raise ValueError(f"{envelope.api_version} {envelope.kind} is stored elsewhere")
-        obj = self._codec.decode(envelope.raw, type_name(folder, envelope.api_version))
-        return {"kind": envelope.kind, "apiVersion": envelope.api_version, **obj}
+    def _decoded(self, stored: _Stored, data: bytes) -> Json:
+        """An object in the version that etcd has.
+
+        Raises:
+            ValueError: it cannot be read.
+        """
+        folder = stored.folder
+        if not data.startswith(protowire.MAGIC):
+            return _read(folder, data)
+        kind, api_version, name = folder.kind.kind, folder.api_version, stored.type_name
+        raw = stored.unwrapped(data)
+        if raw is None:
+            envelope = protowire.unwrap(data)
+            if envelope.kind != kind:
+                raise ValueError(f"{envelope.api_version} {envelope.kind} is stored elsewhere")
+            raw, api_version = envelope.raw, envelope.api_version
+            name = type_name(folder, api_version)
+        return {"kind": kind, "apiVersion": api_version, **self._codec.decode(raw, name)}
 
     def _converted(self, folder: Folder, obj: Json) -> Json:
         """An object in the version that the store has.
