@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from facts import check, compare, etcd, generate, help_text, scaffold, server, source
+from facts import check, compare, etcd, generate, help_text, scaffold, server, source, storage
 from facts.client import Client, from_kubeconfig, target
 from facts.documents import dump
 
@@ -35,6 +35,10 @@ write the skeleton of what is said of it by hand, and print what is missing of a
 The messages of etcd are facts too; they are read from a checkout of it:
 
   python -m facts etcd etcd
+
+Where and in which version kinds are kept in etcd is compared with upstream's test of that:
+
+  python -m facts storage kubernetes
 
 schemas/README.md describes every input and every file, and what is left to do by hand.
 """
@@ -72,6 +76,11 @@ is made where there is none.  What is missing then is said by check.
 ETCD = """\
 Write the numbers of the fields of etcd's messages into the module of the package that has them.
 They are read from the .proto files in a checkout of etcd (api/); nothing is run.
+"""
+STORAGE = """\
+Print what differs between the folders and versions in which kube-apiserver keeps kinds in etcd, by
+its own test (test/integration/etcd/data.go of a checkout), and those of this server.  Nothing is
+printed, and the exit code is 0, if nothing differs.
 """
 CHECK = """\
 Print what is missing of built-in kinds: types, list types, protobuf messages, columns, selectable
@@ -135,6 +144,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "output", type=Path, nargs="?", default=etcd.MODULE, help="the module; that of the package"
     )
+    made = command("storage", STORAGE)
+    made.add_argument("tree", type=Path, help="root of a Kubernetes checkout")
     return top
 
 
@@ -188,6 +199,8 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             yield from check.check()
         case "etcd":
             yield from etcd.make(arguments.tree, arguments.output)
+        case "storage":
+            yield from storage.check(arguments.tree)
         case "scaffold":
             yield from scaffold.scaffold(arguments.group, arguments.kind, arguments.plural)
 
@@ -203,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
     except (LookupError, OSError, ValueError) as error:
         print(f"{arguments.command}: {error}", file=sys.stderr)
         return 2
-    return int(said and arguments.command in ("diff", "check"))
+    return int(said and arguments.command in ("diff", "check", "storage"))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from facts.__main__ import main
 from facts.documents import dump, load
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("source", "server", "flags", "generate", "diff", "check", "scaffold", "etcd")
+COMMANDS = ("source", "server", "flags", "generate", "diff", "check", "scaffold", "etcd", "storage")
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
