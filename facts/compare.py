@@ -31,6 +31,7 @@ SECTIONS = {
     "behaviours": "updates and deletions",
     "strategies": "what updates are allowed",
     "registered": "types that can be decoded",
+    "gostructs": "Go types of pod templates",
     "bootstrap": "objects of a fresh server",
     "aggregated-roles": "rules of aggregated roles",
     "flags": "flags and feature gates",

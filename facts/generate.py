@@ -105,7 +105,14 @@ def write_metrics(inputs: Path, output: Path) -> None:
 
 def write_rest(inputs: Path, output: Path) -> None:
     """Everything whose shape is already the shape that the server reads."""
-    for name in ("tables", "field-selectors", "strategies", "registered", "parameters"):
+    for name in (
+        "tables",
+        "field-selectors",
+        "strategies",
+        "registered",
+        "parameters",
+        "gostructs",
+    ):
         dump(output / f"{name}.json", in_order(load(inputs, name)))
     for name in ("bootstrap", "aggregated-roles", "names", "behaviours", "flags"):
         dump(output / f"{name}.json", load(inputs, name))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from facts import discovery, go_kinds, metric_list, openapi, protobuf
+from facts import discovery, go_kinds, go_structs, metric_list, openapi, protobuf
 from facts.documents import Json, dump, in_order
 
 OPENAPI = "api/openapi-spec"
@@ -67,6 +67,7 @@ def make(source: Path, output: Path) -> Iterator[str]:
         "protobuf": lambda: protobuf.all_messages(source),
         "strategies": lambda: go_kinds.strategies(source),
         "registered": lambda: go_kinds.registered(source),
+        "gostructs": lambda: go_structs.pod_template(source),
         "published-metrics": lambda: metric_list.published(source),
     }
     for name, maker in makers.items():

@@ -14,7 +14,7 @@ def test_every_input_of_a_tree(tmp_path: Path) -> None:
     names = list(make(plant(tmp_path / "tree"), tmp_path / "inputs"))
     assert names == [
         "published-types", "published-operations", "published-resources", "parameters",
-        "protobuf", "strategies", "registered", "published-metrics",
+        "protobuf", "strategies", "registered", "gostructs", "published-metrics",
     ]  # fmt: skip
     assert all(load(tmp_path / "inputs", name) for name in names)
 

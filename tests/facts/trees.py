@@ -65,6 +65,25 @@ FILES: dict[str, Any] = {
     "staging/src/k8s.io/api/apps/v1/register.go": (
         'const GroupName = "apps"\n\t\t&Deployment{},\n\t\t&metav1.WatchEvent{},\n'
     ),
+    "staging/src/k8s.io/api/core/v1/types.go": (
+        "type ResourceName string\n"
+        "type ResourceList map[ResourceName]resource.Quantity\n"
+        'type VolumeSource struct {\n\tPath *string `json:"path,omitempty"`\n}\n'
+        "type Volume struct {\n"
+        '\tVolumeSource `json:",inline" protobuf:"bytes,2,opt,name=volumeSource"`\n}\n'
+        "type PodSpec struct {\n"
+        '\tVolumes []Volume `json:"volumes,omitempty"`\n'
+        '\tLimits ResourceList `json:"limits,omitempty"`\n'
+        '\tGrace *int64 `json:"grace,omitempty"`\n}\n'
+        'type Other struct {\n\tA string `json:"a"`\n}\n'
+        "type PodTemplateSpec struct {\n"
+        '\tmetav1.ObjectMeta `json:"metadata,omitempty"`\n'
+        '\tSpec PodSpec `json:"spec,omitempty"`\n}\n'
+    ),
+    "staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go": (
+        'type ObjectMeta struct {\n\tName string `json:"name,omitempty"`\n'
+        '\tCreationTimestamp Time `json:"creationTimestamp,omitempty"`\n}\n'
+    ),
     "pkg/apis/apps/register.go": 'const GroupName = "apps"\n\t\t&Deployment{},\n\t\t&Old{},\n',
     "pkg/apis/apps/install/install.go": (
         'import (\n\t"k8s.io/kubernetes/pkg/apis/apps"\n\t"k8s.io/kubernetes/pkg/apis/apps/v1"\n)\n'
