@@ -1,0 +1,1 @@
+"""What workload controllers have in common: hashes, pods of an owner, and revisions."""
