@@ -84,7 +84,8 @@ class Config(Section):
     aggregation: Aggregation = field(default_factory=Aggregation)
     controllers: tuple[str, ...] = flag(
         "controllers", CONTROLLERS, ("*",),
-        "which controllers run: * for all, -* for none, NAME for one, *,-NAME for all but one; "
+        "which controllers run: * for all that are on by default, -* for none, NAME for one, "
+        "*,-NAME for all but one; "
         "leave out those "
         "that a kube-controller-manager beside this server runs",
         more="They are {controllers}. "

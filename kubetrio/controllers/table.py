@@ -23,11 +23,13 @@ class Row(NamedTuple):
         controller: its class, or the path of its module and class, which are loaded when it runs.
         alias: another name, which kube-controller-manager had before.
         on_by_default: whether ``*`` means it.
+        acts_on: group and resource of what is only stored while it does not run; empty for none.
     """
 
     controller: str | Make
     alias: str = ""
     on_by_default: bool = True
+    acts_on: tuple[str, str] = ("", "")
 
     @property
     def make(self) -> Make:
@@ -115,6 +117,26 @@ TABLE: Mapping[str, Row] = {
     "validatingadmissionpolicy-status-controller": Row(
         "kubetrio.controllers.typechecking.ValidatingAdmissionPolicyStatus"
     ),
+    # Those of workloads are off until they are named: beside a stock controller manager, two of
+    # each would make pods.
+    "deployment-controller": Row(
+        "kubetrio.controllers.deployment.deployment.DeploymentController",
+        "deployment",
+        on_by_default=False,
+        acts_on=("apps", "deployments"),
+    ),
+    "replicaset-controller": Row(
+        "kubetrio.controllers.replicaset.replicaset.ReplicaSetController",
+        "replicaset",
+        on_by_default=False,
+        acts_on=("apps", "replicasets"),
+    ),
+    "replicationcontroller-controller": Row(
+        "kubetrio.controllers.replicationcontroller.replicationcontroller.ReplicationController",
+        "replicationcontroller",
+        on_by_default=False,
+        acts_on=("", "replicationcontrollers"),
+    ),
 }
 
 
@@ -145,6 +167,15 @@ def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:
             raise UnknownController(f'"{name}" is not in the list of known controllers')
         said.setdefault(names[name], not entry.startswith("-"))
     return [name for name, row in table.items() if said.get(name, everything and row.on_by_default)]
+
+
+def acted_on(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> frozenset[tuple[str, str]]:
+    """Group and resource of what the controllers to run act on; for the arguments see `chosen`.
+
+    Raises:
+        UnknownController: one of the names is of none.
+    """
+    return frozenset(table[name].acts_on for name in chosen(asked, table)) - {("", "")}
 
 
 def made(

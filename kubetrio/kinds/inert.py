@@ -7,7 +7,7 @@ compatibility.md has the same list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -79,11 +79,18 @@ class InertKinds:
     Args:
         store: where the Leases of components are.
         now: wall clock, in seconds since the epoch.
+        acted_on: group and resource of what controllers of this server act on.
     """
 
-    def __init__(self, store: Reading, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Reading,
+        now: Callable[[], float],
+        acted_on: Collection[tuple[str, str]] = (),
+    ) -> None:
         self._store = store
         self._now = now
+        self._acted_on = acted_on
         self._acted: dict[tuple[str, str], float] = {}  # by Trio's clock
 
     def acted(self, resource: Kind) -> None:
@@ -104,6 +111,8 @@ class InertKinds:
             value: its bytes as JSON.
         """
         key = (resource.group, resource.resource)
+        if key in self._acted_on:
+            return None
         found = INERT.get(key)
         if found is None and key == _SERVICES:
             spec: Any = orjson.loads(value).get("spec") or {}

@@ -37,6 +37,7 @@ from kubetrio.auth.settings.live import LiveChain
 from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
 from kubetrio.controllers.serviceaccounts.tokensecrets import last_used_labels
+from kubetrio.controllers.table import TABLE, acted_on
 from kubetrio.env import Env
 from kubetrio.faults.injector import Injector
 from kubetrio.flow.dispatcher import Dispatcher
@@ -335,7 +336,11 @@ def _writes(base: Base, rbac: Rbac, authorizer: LiveChain) -> Writes:
         admission=chain,
         allocators=allocators,
         quotas=quotas,
-        inert=InertKinds(storage.store, env.now),
+        inert=InertKinds(
+            storage.store,
+            env.now,
+            acted_on(base.config.controllers, {**TABLE, **base.parts.controllers}),
+        ),
     )
 
 

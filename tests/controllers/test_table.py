@@ -12,7 +12,7 @@ from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.cli.flagsreference import filled
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
-from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
+from kubetrio.controllers.table import TABLE, Row, UnknownController, acted_on, chosen, made
 from kubetrio.informers.informer import Item
 from kubetrio.server.files import StartError
 from kubetrio.server.parts import Parts
@@ -83,7 +83,7 @@ async def test_a_class_has_the_name_of_its_row(server: InProcess) -> None:
 
 async def test_controllers_have_the_names_of_the_table(server: InProcess) -> None:
     """In their metrics too."""
-    controllers = made(["*"], context_of(server, ClusterAuthorities(RootBundle())))
+    controllers = made(["*", *TABLE], context_of(server, ClusterAuthorities(RootBundle())))
     assert [one.name for one in controllers] == list(TABLE)
     assert [one.queue.name for one in controllers] == list(TABLE)
 
@@ -170,3 +170,13 @@ async def test_an_embedder_adds_a_controller(mock_clock: MockClock) -> None:
         shown = (await client.request("GET", "/metrics")).body.decode()
         assert f'workqueue_adds_total{{name="greeting-controller"}} {len(seen)}.0' in shown
         assert 'workqueue_depth{name="resourcequota-controller"} 0.0' in shown
+
+
+def test_what_controllers_act_on_is_known() -> None:
+    """Of those that run, so that nobody is warned of it."""
+    table = {
+        "a": Row("nowhere.A", on_by_default=False, acts_on=("apps", "deployments")),
+        "b": Row("nowhere.B"),
+    }
+    assert acted_on(["*"], table) == frozenset()
+    assert acted_on(["*", "a"], table) == {("apps", "deployments")}

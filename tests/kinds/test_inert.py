@@ -130,3 +130,18 @@ async def test_all_of_the_table_are_served_kinds() -> None:
     page = (ROOT / "docs/reference/compatibility.md").read_text()
     named = set(re.findall(r"`([a-z.0-9]+)`", page))
     assert {f"{resource}.{group}".rstrip(".") for group, resource in INERT} <= named
+
+
+async def test_nobody_is_told_of_what_this_server_s_controllers_act_on(tmp_path: Path) -> None:
+    """Only of the others."""
+    config = Config(data_dir=tmp_path, controllers=("*", "deployment"))
+    path = "/apis/apps/v1/namespaces/default"
+    pod = '{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}'
+    spec = f'{{"selector":{{"matchLabels":{{"a":"b"}}}},"template":{pod}}}'
+    body = f'{{"metadata":{{"name":"w"}},"spec":{spec}}}'.encode()
+    async with open_api(seed=1, config=config) as server, server.connect() as client:
+        given = {"Content-Type": "application/json", **KUBECTL}
+        for resource, told in (("deployments", False), ("replicasets", True)):
+            made = await client.request("POST", f"{path}/{resource}", given, body)
+            assert made.status == 201
+            assert bool(made.head.get(b"warning")) is told

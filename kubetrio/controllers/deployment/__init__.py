@@ -1,0 +1,1 @@
+"""Deployments roll out their ReplicaSets."""

@@ -1,0 +1,1 @@
+"""ReplicaSets get their pods."""

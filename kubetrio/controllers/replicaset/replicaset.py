@@ -1,0 +1,202 @@
+"""Gives ReplicaSets their pods; what ReplicationControllers need is the same but for names.
+
+Source: docs "ReplicaSet"; k8s.io/kubernetes/pkg/controller/replicaset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from kubetrio.controllers.controller import Context, Controller
+from kubetrio.controllers.identity import as_service_account
+from kubetrio.controllers.podcontrol.claims import Claimable, Controlling, claims
+from kubetrio.controllers.podcontrol.owned import OwnedPods
+from kubetrio.controllers.podcontrol.podwriter import (
+    MOST_AT_ONCE,
+    Failure,
+    PodWriter,
+    all_of,
+    pod_from,
+    slow_start,
+)
+from kubetrio.controllers.podcontrol.ranking import to_delete
+from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
+from kubetrio.controllers.replicaset.replicas import (
+    Found,
+    replicas_of,
+    same,
+    status,
+    with_status,
+)
+from kubetrio.informers.informer import NAMESPACE, Item
+from kubetrio.kinds.core.pods.digests import owner_of
+from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.resources.writes import Target
+
+Object = dict[str, Any]
+
+OWNER = "owner"
+"""Index of what a controller owns, by its uid."""
+
+
+def owner_uid(item: Item) -> Iterable[str]:
+    """The uid of an item's controller."""
+    owner = owner_of(item.object["metadata"])
+    return () if owner is None else (owner.uid,)
+
+
+class ReplicaController(Controller):
+    """A controller of owners of equal pods; its keys are namespaces and names of owners.
+
+    A sync that has made or deleted pods writes no status: the pods have put the key into the queue
+    again.
+
+    Args:
+        context: what it is made of.
+    """
+
+    workers = 5
+    group: ClassVar[str]
+    resource: ClassVar[str]
+    account: ClassVar[str]
+    status_type: ClassVar[str]
+    tells_terminating: ClassVar[bool]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources[self.group, "v1", self.resource]
+        self._who = as_service_account(self.account)
+        self._writer = PodWriter(context, self.account, self.account)
+        self._selectors: dict[str, Selector] = {}  # by storage key of the owner
+        self._owners = self.follow(self._kind, self._owner_changed)
+        self._owners.indexer.add_index(OWNER, owner_uid)
+        views = views_of(context.informers)
+        self.sources.append(views)
+        self._pods = OwnedPods(self._kind.kind, views, self._pod_changed)
+        self.beside.append(self._writer.events.run)
+
+    def selector(self, owner: Object) -> Selector:
+        """Which pods an owner selects.
+
+        Raises:
+            ValueError: its selector is none.
+        """
+        return from_label_selector(owner["spec"].get("selector"))
+
+    def _key(self, item: Item) -> str:
+        return item.key.removeprefix(self._kind.storage_prefix)
+
+    def _owner_changed(self, old: Item | None, item: Item | None) -> None:
+        if item is None:
+            if old is not None:
+                self._selectors.pop(old.key, None)
+            return
+        try:
+            self._selectors[item.key] = self.selector(item.object)
+        except ValueError:
+            self._selectors[item.key] = NOTHING
+        self.queue.add(self._key(item))
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        for pod in (old, new):
+            if pod is not None and pod.owner is not None:
+                self.queue.add(f"{pod.namespace}/{pod.owner.name}")
+        if new is None or new.owner is not None:
+            return
+        if old is None or old.labels != new.labels or old.owner != new.owner:
+            labels = new.label_map
+            for item in self._owners.indexer.by_index(NAMESPACE, new.namespace):
+                if self._selectors[item.key].matches(labels):
+                    self.queue.add(self._key(item))
+
+    async def sync(self, key: str) -> None:
+        """Give an owner its pods, and say in its status how they are.
+
+        Raises:
+            ApiError: something cannot be written.
+            StoreError: the same.
+        """
+        namespace, _, name = key.partition("/")
+        obj = self._owners.lister.get(name, namespace)
+        if obj is None:
+            return
+        owner = Controlling(self._kind.api_version, self._kind.kind, obj)
+        selector = self._selectors[self._kind.key(namespace, name)]
+
+        def look(pod: Pod) -> Claimable:
+            return Claimable(pod.owner, pod.deleting, selector.matches(pod.label_map))
+
+        own = self._pods.of(owner.meta["uid"])
+        candidates = [*own, *self._pods.orphans(namespace)]
+        found = claims(owner, (pod for pod in candidates if pod.active), look)
+        active = await self._writer.claim(owner, found)
+        changed, failure = 0, None
+        if not owner.deleting:
+            changed, failure = await self._manage(owner, active)
+        if changed and failure is None:
+            return
+        terminating = None
+        if self.tells_terminating:
+            terminating = sum(pod.terminating and look(pod).matches for pod in own)
+        now = self._env.now()
+        told = Found(active, terminating, "" if failure is None else str(failure))
+        await self._tell(owner, told, now)
+        if failure is not None:
+            raise failure
+        min_ready_s = obj["spec"].get("minReadySeconds") or 0
+        if (wait_s := next_available(active, min_ready_s, now)) is not None:
+            self.look_again_in(key, wait_s)
+
+    async def _manage(
+        self, owner: Controlling, active: Sequence[Pod]
+    ) -> tuple[int, Failure | None]:
+        """Make or delete pods; returns how many, and what went wrong."""
+        missing = replicas_of(owner.obj) - len(active)
+        if missing > 0:
+            template = owner.obj["spec"].get("template") or {}
+            calls = [lambda: self._writer.create(owner, pod_from(template, owner))] * min(
+                missing, MOST_AT_ONCE
+            )
+            return await slow_start(calls)
+        if missing == 0:
+            return 0, None
+        count = min(-missing, MOST_AT_ONCE)
+        doomed = to_delete(active, self._related(owner), count, self._env.now())
+        failed = await all_of(partial(self._writer.delete, owner, pod.name) for pod in doomed)
+        return count - len(failed), failed[0] if failed else None
+
+    def _related(self, owner: Controlling) -> list[Pod]:
+        """Pods of all owners with the same owner; its own where it has none."""
+        above = owner_of(owner.meta)
+        if above is None:
+            return self._pods.of(owner.meta["uid"])
+        beside = self._owners.indexer.by_index(OWNER, above.uid)
+        return [pod for item in beside for pod in self._pods.of(item.object["metadata"]["uid"])]
+
+    async def _tell(self, owner: Controlling, found: Found, now: float) -> None:
+        """Write the status of an owner, unless it says so already."""
+        new = status(owner.obj, found, now)
+        if same(owner.obj, new):
+            return
+        uid = owner.meta["uid"]
+
+        def told(old: Object) -> Object:
+            if old["metadata"]["uid"] != uid:
+                return old  # another one of this name, which has a turn of its own
+            return with_status(old, new, self.status_type)
+
+        target = Target(self._kind, owner.meta["namespace"], owner.meta["name"], "status")
+        await self._operations.patch(target, told, self._who)
+
+
+class ReplicaSetController(ReplicaController):
+    """The controller of ReplicaSets."""
+
+    name = "replicaset-controller"
+    group = "apps"
+    resource = "replicasets"
+    account = "replicaset-controller"
+    status_type = "io.k8s.api.apps.v1.ReplicaSetStatus"
+    tells_terminating = True

@@ -1,0 +1,1 @@
+"""ReplicationControllers get their pods."""
