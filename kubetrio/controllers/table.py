@@ -125,6 +125,12 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("apps", "deployments"),
     ),
+    "statefulset-controller": Row(
+        "kubetrio.controllers.statefulset.statefulset.StatefulSetController",
+        "statefulset",
+        on_by_default=False,
+        acts_on=("apps", "statefulsets"),
+    ),
     "replicaset-controller": Row(
         "kubetrio.controllers.replicaset.replicaset.ReplicaSetController",
         "replicaset",

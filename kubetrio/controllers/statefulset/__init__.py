@@ -1,0 +1,1 @@
+"""StatefulSets get their pods in order."""
