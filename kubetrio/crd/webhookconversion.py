@@ -121,9 +121,9 @@ class WebhookConversion:
             NoReview: no review.
         """
         from kubetrio.plugins.webhooks.calling import place_of
-        from kubetrio.plugins.webhooks.credentials import ANONYMOUS
+        from kubetrio.plugins.webhooks.credentials import NO_CREDENTIALS
 
-        place = place_of(self._webhook.get("clientConfig") or {}, ANONYMOUS)
+        place = place_of(self._webhook.get("clientConfig") or {}, NO_CREDENTIALS)
         return await self._calls().ask(
             place, review, version, timeout_s=TIMEOUT_S, kind=_review_type()
         )

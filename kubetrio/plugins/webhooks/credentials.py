@@ -45,7 +45,7 @@ class Credentials:
         return self._users.get("*") or self._default or ANONYMOUS
 
 
-ANONYMOUS = Credentials()
+NO_CREDENTIALS = Credentials()
 """Of a server that no file gives credentials."""
 
 
@@ -69,7 +69,7 @@ def credentials_in(data: bytes | None) -> Credentials:
         CredentialsError: it is none, or the file that it names cannot be used.
     """
     if data is None:
-        return ANONYMOUS
+        return NO_CREDENTIALS
     import yaml
 
     try:
@@ -92,7 +92,7 @@ def credentials_of(configuration: Object | None) -> Credentials:
         CredentialsError: it is none, or the file that it names cannot be used.
     """
     if configuration is None:
-        return ANONYMOUS
+        return NO_CREDENTIALS
     version, kind = configuration.get("apiVersion"), configuration.get("kind")
     if version not in VERSIONS or kind not in KINDS:
         raise CredentialsError(f'no kind "{kind}" is registered for version "{version}"')
@@ -104,7 +104,7 @@ def credentials_of(configuration: Object | None) -> Credentials:
         )
     file = configuration.get("kubeConfigFile") or ""
     if not file:
-        return ANONYMOUS
+        return NO_CREDENTIALS
     if not isinstance(file, str) or not file.startswith("/"):
         raise CredentialsError(
             f'kubeConfigFile: Invalid value: "{file}": must be an absolute file path'

@@ -18,7 +18,7 @@ from kubetrio.aggregation.servicelookup import ResolveService
 from kubetrio.env import Env
 from kubetrio.machinery.asking import Authorize
 from kubetrio.outgoing.client import Outgoing
-from kubetrio.plugins.webhooks.credentials import ANONYMOUS, Credentials
+from kubetrio.plugins.webhooks.credentials import NO_CREDENTIALS, Credentials
 from kubetrio.plugins.webhooks.hooks import MUTATING, VALIDATING, HookSource, exempt
 from kubetrio.schema.registry import LiveRegistry
 
@@ -88,7 +88,7 @@ class ValidatingAdmissionWebhook(Base):
     about_own = False
 
     def __init__(
-        self, dependencies: WebhookDependencies, credentials: Credentials = ANONYMOUS
+        self, dependencies: WebhookDependencies, credentials: Credentials = NO_CREDENTIALS
     ) -> None:
         self._dependencies = dependencies
         self._credentials = credentials
@@ -129,7 +129,7 @@ class MutatingAdmissionWebhook(Base):
     about_own = False
 
     def __init__(
-        self, dependencies: WebhookDependencies, credentials: Credentials = ANONYMOUS
+        self, dependencies: WebhookDependencies, credentials: Credentials = NO_CREDENTIALS
     ) -> None:
         self._dependencies = dependencies
         self._credentials = credentials
