@@ -122,19 +122,19 @@ class ServiceAllocator:
     async def start(self) -> None:
         """Read what is in use; make IPAddress objects that are missing, drop those left over."""
         stored = {prefix: await one.sync() for prefix, one in self._followed.items()}
-        wanted: dict[str, tuple[str, str]] = {}
+        owners: dict[str, tuple[str, str]] = {}
         for item in stored[SERVICES]:
             service = orjson.loads(item.value)
             meta = service["metadata"]
             for address in addresses_of(service.get("spec") or {}):
-                wanted[_named(address)] = (meta["namespace"], meta["name"])
+                owners[_named(address)] = (meta["namespace"], meta["name"])
         known = {item.key.removeprefix(IP_ADDRESSES): item for item in stored[IP_ADDRESSES]}
         for name, item in known.items():
             labels = orjson.loads(item.value)["metadata"].get("labels") or {}
             ours = labels.get("ipaddress.kubernetes.io/managed-by") == MANAGED_BY
-            if ours and name not in wanted:
+            if ours and name not in owners:
                 await self.delete_address(name)
-        for address, service_name in wanted.items():
+        for address, service_name in owners.items():
             if address not in known and self._ranges.covers(address):
                 await self.create_address(address, service_name)
 

@@ -49,18 +49,18 @@ class ServiceRanges:
 
     def hold(self, address: str, who: Hashable) -> None:
         """Note who holds an address; nothing happens for what is none."""
-        if (found := self._find(address)) is not None:
-            found[0].hold(found[1], who)
+        if (held := self._find(address)) is not None:
+            held[0].hold(held[1], who)
 
     def drop(self, address: str, who: Hashable) -> None:
         """Forget who holds an address."""
-        if (found := self._find(address)) is not None:
-            found[0].drop(found[1], who)
+        if (held := self._find(address)) is not None:
+            held[0].drop(held[1], who)
 
     def held_only_by(self, address: str, who: Hashable) -> bool:
         """Whether this is the only holder of an address."""
-        found = self._find(address)
-        return found is not None and found[0].held_only_by(found[1], who)
+        held = self._find(address)
+        return held is not None and held[0].held_only_by(held[1], who)
 
     def _find(self, address: str) -> tuple[Holders, int] | None:
         try:

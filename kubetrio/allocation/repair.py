@@ -94,18 +94,18 @@ class AddressRepair(Reconciler):
         Raises:
             StoreError: the store cannot be read or written.
         """
-        found = await self._read(key)
-        if found is None:
+        obj = await self._read(key)
+        if obj is None:
             return
         if key.startswith(IP_ADDRESSES):
-            await self._address(key, found)
+            await self._address(key, obj)
         else:
-            for address in addresses_of(found.get("spec") or {}):
-                await self._has(found, address)
+            for address in addresses_of(obj.get("spec") or {}):
+                await self._has(obj, address)
 
     async def _read(self, key: str) -> Object | None:
-        found = await self._store.get(key)
-        return None if found is None else orjson.loads(found.value)
+        stored = await self._store.get(key)
+        return None if stored is None else orjson.loads(stored.value)
 
     # ------------------------------------------------------------------ services
 
@@ -240,5 +240,5 @@ def _service_key(named: Object) -> str:
 
 def _go_struct(parent: Object) -> str:
     """A reference as Go's ``%v`` prints a pointer to one."""
-    said = (f"{key.title()}:{parent.get(key, '')}," for key in REFERENCE)
-    return f"&ParentReference{{{''.join(said)}}}"
+    members = (f"{key.title()}:{parent.get(key, '')}," for key in REFERENCE)
+    return f"&ParentReference{{{''.join(members)}}}"

@@ -85,11 +85,11 @@ class DefaultServiceRange:
         Raises:
             ApiError: it cannot be written.
         """
-        found = await self._store.get(self._key)
-        if found is None:
+        stored = await self._store.get(self._key)
+        if stored is None:
             await self._create()
         else:
-            cidrs = orjson.loads(found.value)["spec"]["cidrs"]
+            cidrs = orjson.loads(stored.value)["spec"]["cidrs"]
             if cidrs != self._cidrs and cidrs == self._cidrs[:1]:
                 await self._operations.patch(self._target, self._ranged, OWN)
         await self._say_ready()
@@ -111,8 +111,8 @@ class DefaultServiceRange:
 
     async def _say_ready(self) -> None:
         """Apply the condition, as kube-apiserver's controller does, if there is none."""
-        found = await self._store.get(self._key)
-        obj = {} if found is None else orjson.loads(found.value)
+        stored = await self._store.get(self._key)
+        obj = {} if stored is None else orjson.loads(stored.value)
         if not self._waits(obj):
             return
         now = self._now()

@@ -112,10 +112,10 @@ def _prepare_type(body: bytes) -> None:
     """Have the plan of a message made here: those who make plans must not be interrupted."""
     try:
         envelope = protowire.unwrap(body)
-        said = GroupVersionKind(*GroupVersion.parse(envelope.api_version), envelope.kind)
+        gvk = GroupVersionKind(*GroupVersion.parse(envelope.api_version), envelope.kind)
     except ValueError:
         return
-    name = builtin.type_name_of(said)
+    name = builtin.type_name_of(gvk)
     if name:
         serializers.protobuf().prepare(name)
 
@@ -221,8 +221,8 @@ def _decode_custom(
             case _:
                 envelope = protowire.unwrap(body)
                 version = envelope.api_version or gvk.api_version
-                said = GroupVersionKind(*GroupVersion.parse(version), envelope.kind or gvk.kind)
-                raise jsonwire.unfit(said, gvk.kind, NO_PROTOBUF)
+                sent = GroupVersionKind(*GroupVersion.parse(version), envelope.kind or gvk.kind)
+                raise jsonwire.unfit(sent, gvk.kind, NO_PROTOBUF)
     except gojson.GoJsonError as error:
         why = f"couldn't get version/kind; json parse error: {error}"
         raise jsonwire.unrecognised(body, gvk.kind, why) from None
@@ -242,10 +242,10 @@ def _check_custom(resource: Kind, decoded: jsonwire.Decoded) -> None:
     Raises:
         ApiError: 400.
     """
-    said, want = decoded.gvk, resource.group_version_kind
-    if said[:2] != want[:2]:
+    sent, want = decoded.gvk, resource.group_version_kind
+    if sent[:2] != want[:2]:
         raise bad_request(
-            f"the API version in the data ({said.api_version}) does not match "
+            f"the API version in the data ({sent.api_version}) does not match "
             f"the expected API version ({want.api_version})"
         )
 
@@ -267,15 +267,15 @@ def _decode_protobuf(
     else:
         try:
             envelope = protowire.unwrap(body)
-            said = GroupVersionKind(
+            sent = GroupVersionKind(
                 *GroupVersion.parse(envelope.api_version or gvk.api_version),
                 envelope.kind or gvk.kind,
             )
-            name = builtin.type_name_of(said)
+            name = builtin.type_name_of(sent)
             value = serializers.protobuf().decode(envelope.raw, name) if name else {}
         except ValueError as error:
             raise jsonwire.unrecognised(body, gvk.kind, str(error)) from None
-        value = {"kind": said.kind, "apiVersion": said.api_version, **value}
+        value = {"kind": sent.kind, "apiVersion": sent.api_version, **value}
     parsed = gojson.Parsed(value, [], {})
     del value  # nothing else is to hold it
     return jsonwire.decode_parsed(parsed, body, gvk, scheme, older)
@@ -302,11 +302,11 @@ YAML_ERRORS = re.compile(r"(?:error converting YAML to JSON: )?yaml: unmarshal e
 def warn_strict(request: Request, strict: Iterable[str]) -> None:
     """Warn of what a strict decoder found; repeated keys of YAML are warnings of their own."""
     for text in strict:
-        found = YAML_ERRORS.match(text)
-        if found is None:
+        prefix = YAML_ERRORS.match(text)
+        if prefix is None:
             request.warn([text])
         else:
-            request.warn(line.strip() for line in text[found.end() :].split("\n"))
+            request.warn(line.strip() for line in text[prefix.end() :].split("\n"))
 
 
 DELETE_OPTIONS = frozenset({"DeleteOptions", ""})
@@ -324,13 +324,13 @@ def _delete_options(body: bytes, codec: negotiate.Serializer) -> dict[str, Any]:
         return decode_object(body, GroupVersionKind("", "v1", "DeleteOptions"), codec).value
     parsed = _parsed_options(body, codec)
     try:
-        said = jsonwire.find_kind(parsed)
+        sent = jsonwire.find_kind(parsed)
     except ValueError as error:
         raise bad_request(str(error)) from None
-    if said.kind not in DELETE_OPTIONS:
-        version = said.api_version
+    if sent.kind not in DELETE_OPTIONS:
+        version = sent.api_version
         raise bad_request(
-            f"no kind {quote(said.kind)} is registered for version {quote(version)} "
+            f"no kind {quote(sent.kind)} is registered for version {quote(version)} "
             f'in scheme "{OPTIONS_SCHEME}"'
         )
     gvk = GroupVersionKind("", "v1", "DeleteOptions")

@@ -191,17 +191,17 @@ def watch_options(
     if by_field is not None and by_field.exact("metadata.name") != name:
         raise bad_request("fieldSelector metadata.name doesn't match requested name")
     version = query.get("resourceVersion", "")
-    wanted = plain_revision(version) if version else 0
+    revision = plain_revision(version) if version else 0
     bookmarks = truthy(query.get("allowWatchBookmarks", "0"))
     initial = query.get("sendInitialEvents")
     stream = initial is not None and truthy(initial)
-    state = stream or (initial is None and wanted == 0)
+    state = stream or (initial is None and revision == 0)
     return WatchOptions(
         prefix=resource.key(namespace, name) if _single(request) else resource.prefix(namespace),
-        start=None if state or wanted == 0 else wanted,
-        begin_now=not state and wanted == 0,
+        start=None if state or revision == 0 else revision,
+        begin_now=not state and revision == 0,
         initial_bookmark=(stream or legacy) and bookmarks,
-        not_older_than=wanted if stream else 0,
+        not_older_than=revision if stream else 0,
         any_version=version != "",
         bookmarks=bookmarks,
         timeout_s=float(max(timeout, 0)) if timeout else default_timeout_s,

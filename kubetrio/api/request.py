@@ -209,16 +209,16 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     Args:
         headers: lower-case names and values, in order.
     """
-    found: dict[bytes, bytes] = {}
+    first: dict[bytes, bytes] = {}
     several: dict[bytes, list[bytes]] = {}
     for name, value in headers:
-        if name not in found:
-            found[name] = value
+        if name not in first:
+            first[name] = value
         elif name in LISTS:
-            several.setdefault(name, [found[name]]).append(value)
+            several.setdefault(name, [first[name]]).append(value)
     for name, values in several.items():
-        found[name] = b", ".join(values)
-    return found
+        first[name] = b", ".join(values)
+    return first
 
 
 ReadBody = Callable[[int], Awaitable[bytes]]

@@ -147,18 +147,18 @@ def impersonate(security: Security, request: Request) -> Answer | Awaitable[Answ
     """
     if request.outlined or ORDINARY.issuperset(request.headers):
         return None
-    wanted = wanted_user(request.raw_headers)
-    return None if wanted is None else _become(security, request, wanted)
+    target = wanted_user(request.raw_headers)
+    return None if target is None else _become(security, request, target)
 
 
-async def _become(security: Security, request: Request, wanted: UserInfo) -> Answer:
+async def _become(security: Security, request: Request, target: UserInfo) -> Answer:
     """Go on as the user that is impersonated.
 
     Raises:
         ApiError: 403, the user may not.
     """
-    found = await security.impersonation.impersonated(wanted, attributes_of(request))
-    request.user = found.user
+    identity = await security.impersonation.impersonated(target, attributes_of(request))
+    request.user = identity.user
     return None
 
 
@@ -271,8 +271,8 @@ def _may(
     security.authorizations.refused(verdict, seconds)
     if verdict.error:  # undecided; as text, and not as a Status
         uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
-        said = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
-        return text_response(authorization.sanitized(said), 500, authorization.NOSNIFF)
+        refusal = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
+        return text_response(authorization.sanitized(refusal), 500, authorization.NOSNIFF)
     raise authorization.forbidden(attributes, verdict.reason)
 
 
@@ -437,5 +437,5 @@ def stages_of(api: Api, faults: Injector, request_log: RequestLog | None) -> Nam
         request_log: a line for each request; None for no such log.
     """
     parts = StageParts(api=api, verbs=verbs_of(api), faults=faults, request_log=request_log)
-    made = ((row.name, row.make(parts)) for row in STAGES)
-    return tuple((name, stage) for name, stage in made if stage is not None)
+    bound = ((row.name, row.make(parts)) for row in STAGES)
+    return tuple((name, stage) for name, stage in bound if stage is not None)

@@ -76,13 +76,13 @@ async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) ->
     version = request.query.get("resourceVersion", "") if request.query else ""
     check_name(info.name)
     key = resource.key(object_namespace(request, resource), info.name)
-    found = await storage.listing.get(key, version, cached=resource.cached)
-    if found is None:
+    stored = await storage.listing.get(key, version, cached=resource.cached)
+    if stored is None:
         raise not_found(resource.group_resource, info.name)
     if encoder.stored:
-        body = encoder.object(found.value)
+        body = encoder.object(stored.value)
     else:
-        body = await encoded(edge.off_loop, request, encoder, found.value)
+        body = await encoded(edge.off_loop, request, encoder, stored.value)
     return Response(200, body, encoder.content_type)
 
 
@@ -94,11 +94,11 @@ async def get_at(
     name = request.info.name
     check_name(name)
     key = resource.key(object_namespace(request, resource), name)
-    found = await storage.store.get(key, at=revision)
-    if found is None:
+    stored = await storage.store.get(key, at=revision)
+    if stored is None:
         raise not_found(resource.group_resource, name)
     return Response(
-        200, await encoded(edge.off_loop, request, encoder, found.value), encoder.content_type
+        200, await encoded(edge.off_loop, request, encoder, stored.value), encoder.content_type
     )
 
 
@@ -275,8 +275,8 @@ async def patch(
     sent = Sent()
     chosen = _changing(security, edge, request, chosen, sent)
     if request.patch_type in APPLIES:
-        wanted = configuration_of(request)
-        written = await writes.operations.apply(target, wanted, chosen)
+        configuration = configuration_of(request)
+        written = await writes.operations.apply(target, configuration, chosen)
     else:
         make = patching.maker(request, resource, sent)
         written = await writes.operations.patch(target, make, chosen)

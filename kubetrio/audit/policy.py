@@ -107,10 +107,10 @@ class Resources(NamedTuple):
         if self.names and asked.name not in self.names:
             return False
         resource, below = asked.resource, asked.subresource
-        wanted = {"*", f"{resource}/{below}" if below else resource, f"{resource}/*"}
+        names = {"*", f"{resource}/{below}" if below else resource, f"{resource}/*"}
         if below:
-            wanted.add(f"*/{below}")
-        return not wanted.isdisjoint(self.resources)
+            names.add(f"*/{below}")
+        return not names.isdisjoint(self.resources)
 
 
 class Rule(NamedTuple):
@@ -275,8 +275,8 @@ def parse(data: bytes) -> Policy:
         raise PolicyError(f"failed decoding: {error}") from error
     value = document.value
     strict = [document.strict_error] if document.duplicates else []
-    said = value if isinstance(value, dict) else {}
-    kind, version = said.get("kind"), said.get("apiVersion")
+    members = value if isinstance(value, dict) else {}
+    kind, version = members.get("kind"), members.get("apiVersion")
     if not isinstance(kind, str) or not kind:
         shown = data.decode(errors="replace").strip()
         raise PolicyError(f"failed decoding: Object 'Kind' is missing in {quote(shown)}")
@@ -285,20 +285,20 @@ def parse(data: bytes) -> Policy:
             f'failed decoding: no kind "{kind}" is registered for version '
             f'"{version or "__internal"}" in scheme "k8s.io/apiserver/pkg/audit/scheme.go:30"'
         )
-    _check(said, "Policy", "", strict)
+    _check(members, "Policy", "", strict)
     if strict:
         log.warning(
             "Audit policy contains errors, falling back to lenient decoding",
             err=f"strict decoding error: {', '.join(strict)}",
         )
-    causes = [*_causes(said)]
+    causes = [*_causes(members)]
     if causes:
         raise PolicyError(aggregate(map(str, causes)))
-    rules = said.get("rules") or []
+    rules = members.get("rules") or []
     if not rules:
         raise PolicyError("loaded illegal policy with 0 rules")
-    omitted = frozenset(said.get("omitStages") or ())
-    omit_managed = bool(said.get("omitManagedFields"))
+    omitted = frozenset(members.get("omitStages") or ())
+    omit_managed = bool(members.get("omitManagedFields"))
     made = [_rule(one, omitted, omit_managed=omit_managed) for one in rules]
     return Policy(made, Chosen(Level.NONE, omitted, omit_managed))
 
@@ -312,24 +312,24 @@ def _check(value: Mapping[str, Any], struct: str, path: str, strict: list[str]) 
     known = _FIELDS[struct]
     for name, member in value.items():
         at = f"{path}.{name}" if path else str(name)
-        wanted = known.get(name)
-        if wanted is None:
+        field_type = known.get(name)
+        if field_type is None:
             strict.append(f"unknown field {quote(at)}")
         elif member is None:
             continue
-        elif wanted in _PYTHON:
-            if not isinstance(member, _PYTHON[wanted]):
-                raise _unfit(member, struct, name, wanted)
+        elif field_type in _PYTHON:
+            if not isinstance(member, _PYTHON[field_type]):
+                raise _unfit(member, struct, name, field_type)
         elif not isinstance(member, list):
-            raise _unfit(member, struct, name, wanted)
+            raise _unfit(member, struct, name, field_type)
         else:
-            inner = wanted.removeprefix("[]v1.")
+            inner = field_type.removeprefix("[]v1.")
             for index, one in enumerate(member):
-                if wanted == TEXTS:
+                if field_type == TEXTS:
                     if not isinstance(one, str):
                         raise _unfit(one, struct, name, "string")
                 elif not isinstance(one, dict):
-                    raise _unfit(one, struct, name, wanted.removeprefix("[]"))
+                    raise _unfit(one, struct, name, field_type.removeprefix("[]"))
                 else:
                     _check(one, inner, f"{at}[{index}]", strict)
 

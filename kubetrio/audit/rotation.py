@@ -202,7 +202,7 @@ class RotatingFile:
     def old(self) -> list[Old]:
         """Files that were moved aside, the newest first."""
         stem, ext = _split(self._path.name)
-        found = []
+        files = []
         for path in self._path.parent.iterdir():
             name = path.name
             if not name.startswith(f"{stem}-") or path.is_dir():
@@ -214,10 +214,10 @@ class RotatingFile:
                         when = dt.datetime.strptime(text, "%Y-%m-%dT%H-%M-%S.%f")  # noqa: DTZ007
                     except ValueError:
                         continue  # no such day
-                    found.append(Old(path, when.replace(tzinfo=dt.UTC).timestamp()))
+                    files.append(Old(path, when.replace(tzinfo=dt.UTC).timestamp()))
                     break
-        found.sort(key=lambda one: one.when, reverse=True)
-        return found
+        files.sort(key=lambda one: one.when, reverse=True)
+        return files
 
     def _sorted_out(self, old: list[Old]) -> tuple[list[Old], list[Old]]:
         limits, kept, gone = self._limits, list[Old](), list[Old]()

@@ -148,15 +148,15 @@ class Injector:
             subject: what it is about.
             faults: which are asked for; others are as if they were not there.
         """
-        found = []
+        actives = []
         for one in self.active.values():
             rule = one.rule
             if rule.fault in faults and rule.fits(subject) and one.take():
                 self._count(rule)
-                found.append(one)
+                actives.append(one)
                 if rule.fault in ANSWERS and not (rule.fault == "410" and subject.verb == "watch"):
                     break
-        return found
+        return actives
 
     def _count(self, rule: Rule) -> None:
         self.counts[rule.id, rule.fault] += 1

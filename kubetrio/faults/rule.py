@@ -232,13 +232,13 @@ def rules_of(data: object) -> list[Rule]:
     if isinstance(data, Mapping) and set(data) == {"rules"}:
         data = data["rules"]
     many = data if isinstance(data, list) else [data]
-    found = []
+    parsed = []
     for at, one in enumerate(many):
         try:
-            found.append(Rule.of(one))
+            parsed.append(Rule.of(one))
         except RuleError as error:
             raise RuleError(f"rules[{at}].{error}" if len(many) > 1 else str(error)) from None
-    return found
+    return parsed
 
 
 def _in(value: str, wanted: Texts) -> bool:

@@ -212,9 +212,9 @@ def missing_requests(pod: Object, names: Iterable[str]) -> str:
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
         requests = dict.fromkeys(resources.get("requests") or (), ZERO)
-        said = _compute(requests, dict.fromkeys(resources.get("limits") or (), ZERO))
+        requested = _compute(requests, dict.fromkeys(resources.get("limits") or (), ZERO))
         for name in needed:
-            if name not in said:
+            if name not in requested:
                 missing.setdefault(name, set()).add(container["name"])
     if not missing:
         return ""

@@ -107,10 +107,10 @@ async def shown_values(kind: Kind, values: Sequence[bytes]) -> list[bytes]:
     for some in _moments(values):
         objects += [read(kind.stored, value) for value in some]
         await trio.lowlevel.checkpoint()
-    made = iter(await from_stored(kind, objects))
+    shown_objects = iter(await from_stored(kind, objects))
     written: list[bytes] = []
     for some in _moments(values):
-        written += [_written(kind, obj) for obj in islice(made, len(some))]
+        written += [_written(kind, obj) for obj in islice(shown_objects, len(some))]
         await trio.lowlevel.checkpoint()
     return written
 
@@ -153,13 +153,13 @@ async def as_far_as_possible(
             return [], _of_stream(error)
     else:
         return [list(islice(flat, len(some))) for some in values], None
-    made: list[list[bytes]] = []
+    converted_values: list[list[bytes]] = []
     for some in values:
         try:
-            made.append(await shown_values(kind, some))
+            converted_values.append(await shown_values(kind, some))
         except ApiError as error:
-            return made, _of_stream(error)
-    return made, None
+            return converted_values, _of_stream(error)
+    return converted_values, None
 
 
 def _of_stream(error: ApiError) -> ApiError:
@@ -191,19 +191,19 @@ async def converted(
     Raises:
         ApiError: what `convert` raises, and 500 for what cannot be an answer.
     """
-    wanted = to.api_version
-    others = [place for place, obj in enumerate(objects) if every or obj["apiVersion"] != wanted]
+    version = to.api_version
+    others = [place for place, obj in enumerate(objects) if every or obj["apiVersion"] != version]
     if not others:
         return objects
     asked = [objects[place] for place in others]
     answer = await convert(asked, to)
     if len(answer) != len(asked):
         raise _failed(asked[0], f"returned {len(answer)} objects, expected {len(asked)}")
-    found = list(objects)
+    results = list(objects)
     for place, original, made in zip(others, asked, answer, strict=True):
         one = _checked(original, made, to)
-        found[place] = to.coerce(one) if coerce and original["apiVersion"] != wanted else one
-    return found
+        results[place] = to.coerce(one) if coerce and original["apiVersion"] != version else one
+    return results
 
 
 def _identity(obj: Object) -> GroupVersionKind:
@@ -268,10 +268,10 @@ def _read_identity(made: Any) -> GroupVersionKind:
             "",
             f"json: cannot unmarshal {word} into Go value of type map[string]interface {{}}",
         )
-    found = _identity(made)
-    if not found.kind:
+    identity = _identity(made)
+    if not identity.kind:
         raise ApiError(500, "", f"Object 'Kind' is missing in '{encode(made).decode()}'")
-    return found
+    return identity
 
 
 def _restored(before: Object, made: Object) -> Object:

@@ -189,8 +189,8 @@ async def _look_up(write: Write) -> None:
     causes: list[Cause] = []
 
     async def get(key: str) -> Object | None:
-        found = await write.parts.store.get(key)
-        return None if found is None else orjson.loads(found.value)
+        stored = await write.parts.store.get(key)
+        return None if stored is None else orjson.loads(stored.value)
 
     if rules.look_up is not None:
         causes += await rules.look_up(get, target.namespace, below, new, old)

@@ -57,12 +57,12 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
 
     def to_version(obj: Object, api_version: str) -> tuple[Object, TypeSchema] | None:
         try:
-            wanted = GroupVersion.parse(api_version)
+            group_version = GroupVersion.parse(api_version)
         except ValueError as error:  # clients write entries too
             raise TypedError([("", str(error))]) from error
         versions = {} if resource.family is None else resource.family.versions
-        found = versions.get(wanted)
-        if found is None:
+        target = versions.get(group_version)
+        if target is None:
             return None
         # An object that was brought to another version may come back from there.
         given = versions.get(GroupVersion.parse(obj["apiVersion"]), resource)
@@ -71,16 +71,16 @@ def _converter(resource: Kind, known: Known = _unknown) -> Convert:
             whole = given.type.restore(obj, Report())
         except ValueError:
             return None
-        if given.renames and found.renames:
-            return {**whole, "apiVersion": api_version}, found.type.merge
-        waiting = given.converter or found.converter
+        if given.renames and target.renames:
+            return {**whole, "apiVersion": api_version}, target.type.merge
+        waiting = given.converter or target.converter
         if waiting is not None:
-            return known(whole, found, waiting), found.type.merge
+            return known(whole, target, waiting), target.type.merge
         try:
-            whole = found.from_stored(given.to_stored(whole))
+            whole = target.from_stored(given.to_stored(whole))
         except ValueError:
             return None
-        return whole, found.type.merge
+        return whole, target.type.merge
 
     return to_version
 
@@ -125,9 +125,9 @@ _KNOWN: WeakValueDictionary[int, _Shapes] = WeakValueDictionary()
 
 @cached_on_kind
 def _shapes_of(_: Kind) -> _Shapes:
-    made = _Shapes()
-    _KNOWN[id(made)] = made
-    return made
+    shapes = _Shapes()
+    _KNOWN[id(shapes)] = shapes
+    return shapes
 
 
 def _remembered() -> int:
@@ -158,12 +158,12 @@ def shape(obj: Object, schema: TypeSchema) -> Hashable:
         obj: the object, or a part of it.
         schema: its type.
     """
-    found: list[Hashable] = []
+    described: list[Hashable] = []
     fields, element = schema.fields, schema.element
     for key, item in obj.items():
         form = type(item)
         if not item:
-            found.append((key, form))
+            described.append((key, form))
         elif form is dict:
             inner = fields.get(key) or element or OPAQUE
             of_members = inner.element
@@ -173,30 +173,30 @@ def shape(obj: Object, schema: TypeSchema) -> Hashable:
                 and not inner.fields
                 and all(item.values())
             ):
-                found.append((key, tuple(item)))  # such as labels
+                described.append((key, tuple(item)))  # such as labels
                 continue
             # The parts of an atomic value are not owned, but they say whether it is zero.
             part = shape(item, OPAQUE if inner.atomic else inner)
             if part is None:
                 return None
-            found.append((key, part))
+            described.append((key, part))
         elif form is list:
             of_list = fields.get(key) or element
             if of_list is None or of_list.atomic or of_list.kind is not TypeKind.LIST:
-                found.append(key)
+                described.append(key)
                 continue
             items = _shape_of_items(item, of_list)
             if items is None:
                 return None
-            found.append((key, items))
+            described.append((key, items))
         else:
-            found.append(key)
-    return tuple(found)
+            described.append(key)
+    return tuple(described)
 
 
 def _shape_of_items(items: list[Any], schema: TypeSchema) -> Hashable:
     """Return the shape of a list whose items are owned one by one."""
-    found: list[Hashable] = []
+    parts: list[Hashable] = []
     element, keys = schema.element, schema.keys
     if element is None or len(items) > REMEMBERED_ITEMS:
         return None
@@ -205,7 +205,7 @@ def _shape_of_items(items: list[Any], schema: TypeSchema) -> Hashable:
             form = type(item)
             if form not in _SCALARS:
                 return None
-            found.append(item if form is str else (form, item))
+            parts.append(item if form is str else (form, item))
             continue
         if type(item) is not dict:
             return None
@@ -217,9 +217,9 @@ def _shape_of_items(items: list[Any], schema: TypeSchema) -> Hashable:
             form = type(value)
             if form not in _SCALARS and value is not None:
                 return None
-            found.append(value if form is str else (form, value))
-        found.append(part)
-    return tuple(found)
+            parts.append(value if form is str else (form, value))
+        parts.append(part)
+    return tuple(parts)
 
 
 _SCALARS = frozenset({str, int, float, bool})
@@ -249,21 +249,21 @@ class FieldManager:
             missing: what it raised.
         """
         obj, wanted = missing.obj, missing.wanted
-        made: Object | ApiError
+        result: Object | ApiError
         try:
-            [made] = await converted([obj], wanted, missing.convert, coerce=False)
+            [result] = await converted([obj], wanted, missing.convert, coerce=False)
         except ApiError as error:
-            made = error
-        self._known[wanted.api_version, jsonwire.encode(obj)] = made
+            result = error
+        self._known[wanted.api_version, jsonwire.encode(obj)] = result
 
     def _learnt(self, obj: Object, wanted: Kind, convert: WaitingConvert) -> Object:
-        found = self._known.get((wanted.api_version, jsonwire.encode(obj)))
-        if found is None:
+        result = self._known.get((wanted.api_version, jsonwire.encode(obj)))
+        if result is None:
             raise Unconverted(obj, wanted, convert)
-        if isinstance(found, ApiError):
+        if isinstance(result, ApiError):
             # As kube-apiserver has it: an update goes on, without owners; an apply is refused.
-            raise TypedError([("", found.message)])
-        return found
+            raise TypedError([("", result.message)])
+        return result
 
     def _rules(self) -> Rules:
         rules = rules_of(self._resource, self.subresource)

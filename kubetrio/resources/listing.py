@@ -100,9 +100,9 @@ def decode_token(token: str) -> Position:
             f"json: cannot unmarshal {word} into Go value of type storage.continueToken"
         )
     members = _token_members(data)
-    said = members.get("v", "")
-    if said != TOKEN_VERSION:
-        raise _bad_token(f"server does not recognize this encoded version {said}")
+    token_version = members.get("v", "")
+    if token_version != TOKEN_VERSION:
+        raise _bad_token(f"server does not recognize this encoded version {token_version}")
     revision, start = members.get("rv", 0), members.get("start", "")
     if revision == 0:
         raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")

@@ -122,11 +122,11 @@ def metadata(value: bytes) -> Object:
     at = value.find(_MANAGED)
     if at >= 0:
         try:
-            found: Object = orjson.loads(value[:at] + b"}}")["metadata"]
+            meta: Object = orjson.loads(value[:at] + b"}}")["metadata"]
         except orjson.JSONDecodeError:
             pass  # they are those of something inside the object
         else:
-            return found
+            return meta
     whole: Object = orjson.loads(value)["metadata"]
     return whole
 

@@ -252,24 +252,24 @@ def _applied(
     target: Target, configuration: Configuration, options: WriteOptions, fields: FieldManager
 ) -> MakeFromAny:
     kind = target.resource
-    wanted: Object | None = None
+    applying: Object | None = None
 
     def applied(live: Object | None) -> Object:
-        nonlocal wanted
-        if wanted is None:
-            wanted = configuration.read()
-        merged = fields.applied(live, wanted, force=configuration.force)
+        nonlocal applying
+        if applying is None:
+            applying = configuration.read()
+        merged = fields.applied(live, applying, force=configuration.force)
         # What did not change is not printed anew: opaque JSON keeps its text.
         report = Report()
         kept = merged.kept
-        new = copy_json(merged.obj) if kept else _restored(merged.obj, kind, report, wanted)
+        new = copy_json(merged.obj) if kept else _restored(merged.obj, kind, report, applying)
         if options.sent is not None:
             options.sent.empties, options.sent.merged = report.empties, True
         configuration.check()
         if kind.builtin or not kept:
             # A custom resource that did not change gets no defaults of another version.
             kind.rules.default(new)
-        new = _with_annotations_read(new, kind, wanted)
+        new = _with_annotations_read(new, kind, applying)
         check_named(target, new)
         if merged.entries:
             new["metadata"]["managedFields"] = merged.entries

@@ -29,11 +29,11 @@ async def apply_status(
         ApiError: 404 when it is gone; the store takes no writes.
     """
     kind = target.resource
-    wanted = {
+    configuration = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": {"name": target.name},
         "status": status,
     }
     below = target._replace(subresource="status")
-    await operations.apply(below, Configuration(lambda: wanted, force=True), who)
+    await operations.apply(below, Configuration(lambda: configuration, force=True), who)

@@ -162,35 +162,35 @@ class Pager:
         return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
     async def _selected(self, limit: int, max_bytes: int) -> Page:
-        found: list[KeyValue] = []
+        selected: list[KeyValue] = []
         size = 0
         keys, at = self.keys, self.at
         while True:
             want = SELECT_KEYS
             if limit and self._selection is None:
-                want = min(limit - len(found), SELECT_KEYS)
+                want = min(limit - len(selected), SELECT_KEYS)
             result = await self._store.range(keys, at=at, limit=want, max_bytes=SELECT_BYTES)
             at = result.revision
             last, more = "", result.more
             there = result.items
-            taken = len(found)
+            taken = len(selected)
             if self._encoder.converts is not None:
                 there = await shown(self._encoder.converts, there)
             for items in to_look_into(there):
                 async with turn(self._turns, items, there):
-                    chosen = self._choose(items, limit - len(found) if limit else 0)
-                found += chosen
+                    chosen = self._choose(items, limit - len(selected) if limit else 0)
+                selected += chosen
                 size += sum(len(item.value) for item in chosen)
                 last = items[-1].key
-                if limit and len(found) >= limit:
-                    last = found[-1].key
+                if limit and len(selected) >= limit:
+                    last = selected[-1].key
                     more = more or last != there[-1].key
                     break
-            self._reads.read(len(there), len(found) - taken)
+            self._reads.read(len(there), len(selected) - taken)
             if last:
                 keys = keys.after(last)
-            if not more or (limit and len(found) >= limit) or size >= max_bytes:
-                return Page(at, b"", found, len(found), last, more)
+            if not more or (limit and len(selected) >= limit) or size >= max_bytes:
+                return Page(at, b"", selected, len(selected), last, more)
             await trio.lowlevel.checkpoint()
 
     def _choose(self, items: Sequence[KeyValue], limit: int) -> Sequence[KeyValue]:

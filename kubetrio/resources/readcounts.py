@@ -114,18 +114,18 @@ class ReadCounts:
 
     def lists(self, resource: GroupResource) -> ListReads:
         """Where lists of a resource are counted."""
-        found = self._lists.get(resource)
-        if found is None:
-            found = self._lists[resource] = ListReads()
-        return found
+        reads = self._lists.get(resource)
+        if reads is None:
+            reads = self._lists[resource] = ListReads()
+        return reads
 
     def sent(self, kind: Kind) -> Sent:
         """Where events of a kind are counted."""
         labels = kind.group, kind.resource, kind.version
-        found = self._sent.get(labels)
-        if found is None:
-            found = self._sent[labels] = Sent()
-        return found
+        events = self._sent.get(labels)
+        if events is None:
+            events = self._sent[labels] = Sent()
+        return events
 
     def families(self) -> Iterator[prometheus.Metric]:
         """What a scrape shows."""

@@ -35,10 +35,10 @@ async def read(
     Raises:
         ApiError: 404.
     """
-    found = await store.get(resource.key(namespace, name))
-    if found is None:
+    stored = await store.get(resource.key(namespace, name))
+    if stored is None:
         raise not_found(asked or resource.group_resource, name)
-    return objects.read(resource, found.value)
+    return objects.read(resource, stored.value)
 
 
 async def read_all(store: Reading, resource: Kind, namespace: str) -> list[Object]:

@@ -253,11 +253,11 @@ DELETE_AS_SERVER: Recipe = tuple(step for step in DELETE if step is not ask)
 
 def names(recipe: Recipe) -> list[str]:
     """Return the names of the steps of a recipe, in their order."""
-    found: list[str] = []
+    steps_named: list[str] = []
     for step in recipe:
         steps = step.steps if isinstance(step, Beside) else (step,)
-        found += [one.__name__ for one in steps]
-    return found
+        steps_named += [one.__name__ for one in steps]
+    return steps_named
 
 
 # ---------------------------------------------------------------------- following them
@@ -299,10 +299,10 @@ async def _exists(write: Write) -> ApiError:
     generated = bool(meta.get("generateName"))
     error = already_exists(kind.group_resource, meta["name"], generated=generated)
     try:
-        found = await write.parts.store.get(kind.key(write.target.namespace, meta["name"]))
+        stored = await write.parts.store.get(kind.key(write.target.namespace, meta["name"]))
     except Unreadable:
         return error
-    if found is not None and "deletionTimestamp" in orjson.loads(found.value)["metadata"]:
+    if stored is not None and "deletionTimestamp" in orjson.loads(stored.value)["metadata"]:
         error.message = f"object is being deleted: {error.message}"
     return error
 

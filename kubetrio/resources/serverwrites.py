@@ -217,9 +217,9 @@ async def delete_as_server(store: ReadingAndWriting, key: str) -> None:
     Raises:
         StoreError: the store takes no writes.
     """
-    while (found := await store.get(key)) is not None:
+    while (stored := await store.get(key)) is not None:
         try:
-            await remove(store, found)
+            await remove(store, stored)
         except RevisionMismatch:
             continue
         except KeyMissing:

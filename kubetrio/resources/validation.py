@@ -144,13 +144,13 @@ def with_metadata_of_new(kind: Kind, obj: Json, causes: list[Cause]) -> list[Cau
     rules, meta = kind.rules.metadata, obj["metadata"]
     if rules.created:
         check = _name_check(kind, obj)
-        found = validate_object_meta(
+        own = validate_object_meta(
             meta,
             namespaced=kind.namespaced,
             name_check=check,
             standard_finalizers=rules.standard_finalizers,
         )
-        causes = found + causes
+        causes = own + causes
         if check not in _LOOSE:
             return causes
     if causes:

@@ -446,30 +446,30 @@ def _annotations(edge: Edge, record: Record, code: int, *, with_total: bool) -> 
         and (resource is None or not resource.deprecated)
     ):
         return ALLOWED
-    found: dict[str, str] = dict(request.annotations) if request.annotations else {}
+    annotations: dict[str, str] = dict(request.annotations) if request.annotations else {}
     if request.body_annotations and record.chosen.level >= Level.REQUEST:
-        found.update(request.body_annotations)
+        annotations.update(request.body_annotations)
     if verdict is not None:
         if verdict.decision is Decision.ALLOW:
-            found.update(ALLOWED)
+            annotations.update(ALLOWED)
             if verdict.reason:
-                found[REASON] = verdict.reason
+                annotations[REASON] = verdict.reason
         elif verdict.error:
-            found[REASON] = "internal error"
+            annotations[REASON] = "internal error"
         else:
-            found[DECISION], found[REASON] = "forbid", verdict.reason
+            annotations[DECISION], annotations[REASON] = "forbid", verdict.reason
     if resource is not None and resource.deprecated and code != 429:
-        found[DEPRECATED] = "true"
+        annotations[DEPRECATED] = "true"
         removed = _removed(resource.deprecated) if resource.builtin else None
         if removed is not None:
-            found[REMOVED] = removed[1]
+            annotations[REMOVED] = removed[1]
     if with_total and spent > SLOW_S and request.info.verb != "watch":
         if request.waited:
-            found[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
-        found[f"{LATENCY}total"] = duration_text(spent)
+            annotations[f"{LATENCY}apf-queue-wait"] = duration_text(request.waited)
+        annotations[f"{LATENCY}total"] = duration_text(spent)
     if record.size > MOST_LIST_BYTES:
-        found[TRUNCATED] = "true"
-    return found
+        annotations[TRUNCATED] = "true"
+    return annotations
 
 
 async def _told(edge: Edge, request: Request, record: Record, answer: Response) -> Told:

@@ -30,10 +30,10 @@ class ByteCache:
 
     def get(self, key: tuple[Hashable, bytes], make: Callable[[], bytes]) -> bytes:
         """The bytes of a key, made when they are not there."""
-        found = self._entries.get(key)
-        if found is not None:
+        entry = self._entries.get(key)
+        if entry is not None:
             self._entries.move_to_end(key)
-            return found[0]
+            return entry[0]
         value = make()
         size = len(value) + len(key[1])
         self._entries[key] = (value, size)

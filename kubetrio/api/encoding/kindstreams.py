@@ -56,10 +56,10 @@ class KindStreams:
 
     def of(self, kind: Kind) -> Scopes:
         """Where the watches on a kind are."""
-        found = self._scopes.get(kind)
-        if found is None:
-            found = self._scopes[kind] = Scopes(self._streams)
-        return found
+        scopes = self._scopes.get(kind)
+        if scopes is None:
+            scopes = self._scopes[kind] = Scopes(self._streams)
+        return scopes
 
     def _changed(self, before: Registry, after: Registry) -> None:
         ended = gone(before, after)

@@ -26,8 +26,8 @@ Object = dict[str, Any]
 
 def list_metadata(resource: Kind, meta: ListMeta) -> dict[str, Any]:
     """Metadata of a list; those of custom resources always have where the next page begins."""
-    found = meta.as_dict()
-    return found if resource.builtin else {"continue": "", **found}
+    shown = meta.as_dict()
+    return shown if resource.builtin else {"continue": "", **shown}
 
 
 class JsonListWriter:

@@ -125,11 +125,11 @@ def table(
     """
     if isinstance(resource, Kind):
         resource = resource.printer
-    found = list(objects)
-    metadata = _list_meta(found, list_meta)
+    items = list(objects)
+    metadata = _list_meta(items, list_meta)
     if resource.sort_key is not None:
-        found.sort(key=resource.sort_key)
-    rows = [table_row(obj, resource, include_object, table_version, now, shown) for obj in found]
+        items.sort(key=resource.sort_key)
+    rows = [table_row(obj, resource, include_object, table_version, now, shown) for obj in items]
     return {
         "kind": "Table",
         "apiVersion": f"meta.k8s.io/{table_version}",

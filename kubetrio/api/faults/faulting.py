@@ -174,8 +174,8 @@ def _faulty(
             revision = storage.hub.revision
             gone = status.expired(f"too old resource version: {_begun(request)} ({revision})")
             last = verbs.watch_error(edge, request, resource, gone.status())
-        made = FaultyWatch(active, answer.run, answer.content_type, last)
-        answer.run = made.run
+        faulty = FaultyWatch(active, answer.run, answer.content_type, last)
+        answer.run = faulty.run
     return answer
 
 

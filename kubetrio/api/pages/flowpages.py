@@ -84,8 +84,8 @@ class FlowPages:
                 rows = observe.priority_level_rows(self._gate.snapshot().statistics)
                 return text_response(observe.table(observe.PRIORITY_LEVEL_COLUMNS, rows))
             case "/dump_queues":
-                found = observe.queue_rows(self._gate.queues())
-                return text_response(observe.table(observe.QUEUE_COLUMNS, found))
+                queues = observe.queue_rows(self._gate.queues())
+                return text_response(observe.table(observe.QUEUE_COLUMNS, queues))
             case "/dump_requests":
                 return self._requests(request)
             case "" | "/" | "/state" | "/ws" as page:

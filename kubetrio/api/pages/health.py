@@ -58,8 +58,8 @@ AUTOREGISTER_AFTER = "kube-apiserver-autoregistration"
 
 async def result_of(check: Check) -> Result:
     """What a check finds."""
-    found = check()
-    return found if found is None or isinstance(found, str) else await found
+    result = check()
+    return result if result is None or isinstance(result, str) else await result
 
 
 @dataclass(slots=True)

@@ -33,12 +33,12 @@ _NETSTAT = Path("/proc/self/net/netstat")
 
 def build_families() -> Iterator[prometheus.Metric]:
     """The version, as labels."""
-    said = version_info()
-    values = tuple(said[name] for name in _BUILD.values())
+    info = version_info()
+    values = tuple(info[name] for name in _BUILD.values())
     yield gauges("kubernetes_build_info", "Always 1.", tuple(_BUILD), [(values, 1)])
     labels = ("binary", "component", "emulation", "min_compat")
-    oldest = f"{said['minCompatibilityMajor']}.{said['minCompatibilityMinor']}"
-    emulated = f"{said['emulationMajor']}.{said['emulationMinor']}"
+    oldest = f"{info['minCompatibilityMajor']}.{info['minCompatibilityMinor']}"
+    emulated = f"{info['emulationMajor']}.{info['emulationMinor']}"
     versions = KUBERNETES_VERSION, "kube", emulated, oldest
     yield gauges("version_info", "Always 1.", labels, [(versions, 1)])
 

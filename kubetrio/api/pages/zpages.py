@@ -96,5 +96,9 @@ def _matches(clause: Clause, media: str) -> bool:
 
 
 def _wants(clause: Clause, kind: str) -> bool:
-    said = clause.parameters
-    return said.get("as") == kind and said.get("g") == GROUP and said.get("v") in VERSIONS
+    parameters = clause.parameters
+    return (
+        parameters.get("as") == kind
+        and parameters.get("g") == GROUP
+        and parameters.get("v") in VERSIONS
+    )

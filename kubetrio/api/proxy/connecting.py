@@ -52,26 +52,26 @@ def connect_options(request: Request, resource: Kind) -> dict[str, Any]:
     """The options of a connection as admission sees them, such as ``PodExecOptions``."""
     info, query = request.info, request.query
     kind = resource.subresources[info.subresource].kind.kind
-    found: dict[str, Any] = {"kind": kind, "apiVersion": "v1"}
+    chosen: dict[str, Any] = {"kind": kind, "apiVersion": "v1"}
     if info.subresource == "proxy":
         path = info.path.partition(f"/{info.name}/proxy")[2]
-        return {**found, "path": path} if path else found
+        return {**chosen, "path": path} if path else chosen
     if info.subresource == "portforward":
         ports = [int(each) for each in request.query_list("ports") if each.isdecimal()]
-        return {**found, "ports": ports} if ports else found
+        return {**chosen, "ports": ports} if ports else chosen
     for name, _ in STREAM_SWITCHES:
         if truthy(query.get(name, "0")):
-            found[name] = True
+            chosen[name] = True
     if query.get("container"):
-        found["container"] = query["container"]
+        chosen["container"] = query["container"]
     if info.subresource == "exec" and (command := list(request.query_list("command"))):
-        found["command"] = command
-    return found
+        chosen["command"] = command
+    return chosen
 
 
 async def _admit(writes: Writes, request: Request, resource: Kind) -> None:
-    wanted = connect_options(request, resource)
-    async with admitted(writes, request, resource, wanted, operation=Operation.CONNECT):
+    chosen = connect_options(request, resource)
+    async with admitted(writes, request, resource, chosen, operation=Operation.CONNECT):
         pass
 
 

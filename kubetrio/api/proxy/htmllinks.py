@@ -45,10 +45,10 @@ class _Unfinished(Exception):
 
 def _past(text: str, mark: str, at: int) -> int:
     """Behind the next occurrence of a mark."""
-    found = text.find(mark, at)
-    if found < 0:
+    begin = text.find(mark, at)
+    if begin < 0:
         raise _Unfinished
-    return found + len(mark)
+    return begin + len(mark)
 
 
 def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
@@ -72,7 +72,7 @@ def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
                 )
             continue
         name = tag[0].lower()
-        wanted = LINKS.get(name, ())
+        link_attributes = LINKS.get(name, ())
         at = tag.end()
         while True:
             at = _skip(_SKIP, text, at)
@@ -92,7 +92,7 @@ def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
                 end = _skip(_BARE, text, at)
                 value = text[at:end]
             at = end
-            if attribute[0].lower() in wanted:
+            if attribute[0].lower() in link_attributes:
                 yield begin, end, attribute[0], value
         if name in RAW_TEXT:
             closing = re.compile(f"</{name}", re.IGNORECASE | re.ASCII).search(text, at)
@@ -102,8 +102,8 @@ def _links(text: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found is not None else at
+    skipped = pattern.match(text, at)
+    return skipped.end() if skipped is not None else at
 
 
 def rewrite_links(page: bytes, rewrite: Rewrite) -> bytes:

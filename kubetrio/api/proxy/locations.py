@@ -138,12 +138,12 @@ async def _judged(edge: Edge, where: Location) -> Location:
         ApiError: 400, the server must not connect to one of them.
     """
     try:
-        found = await edge.backends.lookup(where.host, where.dial_port, where.trust)
+        resolved = await edge.backends.lookup(where.host, where.dial_port, where.trust)
     except NotAllowed as error:
         raise bad_request(str(error)) from None
     except DialError:
         return where
-    return replace(where, addresses=found)
+    return replace(where, addresses=resolved)
 
 
 async def connected(edge: Edge, where: Location) -> Transport:
@@ -176,9 +176,9 @@ def node_address(node: Object, preferred: Sequence[str]) -> str:
         ApiError: 500, there is none; kube-apiserver sends no reason.
     """
     addresses = (node.get("status") or {}).get("addresses") or ()
-    for wanted in preferred:
+    for address_type in preferred:
         for each in addresses:
-            if each["type"] == wanted:
+            if each["type"] == address_type:
                 return str(each["address"])
     known = " ".join(f"{{{each['type']} {each['address']}}}" for each in addresses)
     text = f"no preferred addresses found; known addresses: [{known}]"
@@ -199,12 +199,12 @@ async def node_location(storage: Storage, edge: Edge, text: str) -> Location:
         where = Location(kubelet.host, port, _trust(scheme))
     # A proxy leads away from this machine, also when it leads to a kubelet.
     try:
-        found = await edge.backends.lookup(where.host, where.dial_port, PeerVerification.ANY)
+        resolved = await edge.backends.lookup(where.host, where.dial_port, PeerVerification.ANY)
     except NotAllowed as error:
         raise bad_request(str(error)) from None
     except DialError as error:
         raise bad_request(str(error).removeprefix("dial tcp: ")) from None
-    return replace(where, addresses=found)
+    return replace(where, addresses=resolved)
 
 
 # ---------------------------------------------------------------------- pods and services

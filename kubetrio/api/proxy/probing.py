@@ -35,7 +35,7 @@ async def probe(edge: Edge, port: str) -> tuple[bool | None, str]:
     where = Location("127.0.0.1", port, PeerVerification.COMPONENT, "/healthz")
     try:
         with trio.fail_after(TIMEOUT_S):
-            status, said = await _get(edge, where)
+            status, answer = await _get(edge, where)
     except (DialError, BackendError) as error:
         return False, f'Get "{where.url}": {error}'
     except trio.TooSlowError:
@@ -43,8 +43,8 @@ async def probe(edge: Edge, port: str) -> tuple[bool | None, str]:
     if not HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST:
         return False, f"HTTP probe failed with statuscode: {status}"
     if status >= HTTPStatus.MULTIPLE_CHOICES:
-        return None, f"Probe terminated redirects, Response body: {said}"
-    return True, said
+        return None, f"Probe terminated redirects, Response body: {answer}"
+    return True, answer
 
 
 async def _get(edge: Edge, where: Location) -> tuple[int, str]:

@@ -82,14 +82,14 @@ class Streams:
 
     def opened(self, protocol: str) -> list[tuple[int, str]]:
         """The channels there are at a kubelet, in the order in which it is asked for them."""
-        wanted = (
+        channels = (
             (ERROR, "error", True),
             (STDIN, "stdin", self.stdin),
             (STDOUT, "stdout", self.stdout),
             (STDERR, "stderr", self.stderr and not self.tty),
             (RESIZE, "resize", self.tty and protocol in WITH_SIZES),
         )
-        return [(channel, name) for channel, name, there in wanted if there]
+        return [(channel, name) for channel, name, there in channels if there]
 
 
 class Failed(Exception):
@@ -235,14 +235,14 @@ async def _body(exchange: Exchange) -> bytes:
     Raises:
         Failed: it breaks off.
     """
-    said = b""
+    body = b""
     try:
-        while len(said) < MAX_ERROR_BYTES and (piece := await exchange.read()):
-            said += piece
+        while len(body) < MAX_ERROR_BYTES and (piece := await exchange.read()):
+            body += piece
     except BackendError:
         text = "unable to upgrade connection: unable to read error from server response"
         raise Failed(text) from None
-    return said
+    return body
 
 
 def _refused(said: bytes) -> str:

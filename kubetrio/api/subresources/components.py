@@ -88,15 +88,15 @@ async def list_(storage: Storage, edge: Edge, request: Request, resource: Kind) 
     """The components that the selectors choose; there are no versions and no pages."""
     encoder = encoder_for(request, resource, COLLECTION, edge.env.now, edge.cache)
     chosen = list_options(request, resource).selection
-    found: dict[str, Object] = {}
+    statuses: dict[str, Object] = {}
 
     async def ask(name: str) -> None:
-        found[name] = await component(storage, edge, name)
+        statuses[name] = await component(storage, edge, name)
 
     async with trio.open_nursery() as nursery:
         for name in COMPONENTS:
             nursery.start_soon(ask, name)
-    objects = [found[name] for name in COMPONENTS]
+    objects = [statuses[name] for name in COMPONENTS]
     items = [
         KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0)
         for obj in objects

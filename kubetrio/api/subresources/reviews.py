@@ -228,13 +228,13 @@ def question(spec: Object, user: UserInfo) -> tuple[Attributes, list[str]]:
 async def verdict(security: Security, spec: Object, user: UserInfo) -> Object:
     """The status of an access review."""
     asked, ignored = question(spec, user)
-    found = await verdict_of(security.authorizer.authorize, asked)
-    status: Object = {"allowed": found.decision is Decision.ALLOW}
-    if found.decision is Decision.DENY:
+    answer = await verdict_of(security.authorizer.authorize, asked)
+    status: Object = {"allowed": answer.decision is Decision.ALLOW}
+    if answer.decision is Decision.DENY:
         status["denied"] = True
-    if found.reason:
-        status["reason"] = found.reason
-    if errors := "; ".join([found.error, *ignored] if found.error else ignored):
+    if answer.reason:
+        status["reason"] = answer.reason
+    if errors := "; ".join([answer.error, *ignored] if answer.error else ignored):
         status["evaluationError"] = errors
     return status
 

@@ -43,10 +43,10 @@ async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) ->
     encoder = _encoder(edge, request, resource)
     info = request.info
     key = resource.key(object_namespace(request, resource), info.name)
-    found = await storage.listing.get(key, request.query.get("resourceVersion", ""))
-    if found is None:
+    stored = await storage.listing.get(key, request.query.get("resourceVersion", ""))
+    if stored is None:
         raise not_found(resource.group_resource, info.name)
-    (obj,) = await from_stored(resource, [orjson.loads(found.value)])
+    (obj,) = await from_stored(resource, [orjson.loads(stored.value)])
     try:
         scale = scale_of(obj, _paths(resource))
     except ValueError as error:
