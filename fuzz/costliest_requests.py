@@ -347,7 +347,7 @@ def metered(meter: Meter) -> Iterator[None]:
     """Have pipelines that are made meanwhile tell when a request comes to flow control."""
     rows = stages.STAGES
     at = [row.name for row in rows].index("flow_control")
-    stages.STAGES = (*rows[:at], stages.Row("meter", lambda _: meter.seat), *rows[at:])
+    stages.STAGES = (*rows[:at], stages.StageRow("meter", lambda _: meter.seat), *rows[at:])
     try:
         yield
     finally:

@@ -31,7 +31,7 @@ from kubetrio.schema.registry import Registry
 from kubetrio.storagevalues import definitions
 from kubetrio.storagevalues.table import Folder
 from kubetrio.store.errors import Unreadable
-from kubetrio.store.model import Stamped, Whole
+from kubetrio.store.model import Stamped, Unstampable
 from kubetrio.wire import protowire
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
@@ -161,7 +161,7 @@ class EtcdValues:
             Unreadable: it is no object of a kind that is known, or is damaged.
         """
         if not key.startswith(OBJECTS):
-            return Whole(data, b"")
+            return Unstampable(data, b"")
         stored = self._stored(key)
         try:
             if stored is None:

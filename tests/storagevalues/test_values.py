@@ -16,7 +16,7 @@ from kubetrio.schema.builtin import message
 from kubetrio.storagevalues.table import folders
 from kubetrio.storagevalues.values import EtcdValues, MediaType
 from kubetrio.store.errors import Unreadable
-from kubetrio.store.model import KeyValue, Range, Stamped, Whole
+from kubetrio.store.model import KeyValue, Range, Stamped, Unstampable
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 from kubetrio.wire import protowire
@@ -207,5 +207,5 @@ def test_what_cannot_be_read_is_said(key: str, data: bytes) -> None:
 
 def test_what_is_no_object_stays_as_it_is() -> None:
     """The server's own keys."""
-    assert VALUES.to_etcd("/kubetrio/x", Whole(b"anything", b"")) == b"anything"
-    assert VALUES.from_etcd("/kubetrio/x", b"anything") == Whole(b"anything", b"")
+    assert VALUES.to_etcd("/kubetrio/x", Unstampable(b"anything", b"")) == b"anything"
+    assert VALUES.from_etcd("/kubetrio/x", b"anything") == Unstampable(b"anything", b"")
