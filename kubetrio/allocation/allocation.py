@@ -11,9 +11,10 @@ Source: docs "Service" (cluster IP allocation, node ports); KEP-1880 (IPAddress 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
+from typing import Any, NoReturn
 
 import orjson
 import trio
@@ -33,6 +34,8 @@ from kubetrio.allocation.counts import DYNAMIC, STATIC, AllocationCounts
 from kubetrio.allocation.families import HEADLESS, complete_families, stays_preferred
 from kubetrio.allocation.nodeports import SERVICE, NodePorts
 from kubetrio.allocation.ranges import ServiceRanges
+from kubetrio.allocation.storedports import KEY as PORTS_KEY
+from kubetrio.allocation.storedports import StoredPorts
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.informers.reflector import Reflector
@@ -59,6 +62,7 @@ MANAGED_BY = "ipallocator.k8s.io"
 MANAGER = "kube-apiserver"
 _ADDRESSES = "kube_apiserver_clusterip_allocator_"
 _PORTS = "kube_apiserver_nodeport_allocator_"
+_WITH_PORTS = ("ports", "healthCheckNodePort")
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 
 
@@ -91,6 +95,10 @@ class ServiceAllocator:
             f"{_ADDRESSES}allocation_duration_seconds", "Seconds that an address took.", "cidr"
         )
         self._node_ports = NodePorts(self._ports, env)
+        self._shared = dispatcher.store.shared
+        self._stored_ports = StoredPorts(
+            dispatcher, self._ports.first, self._ports.last, self._note_ports
+        )
         self._address_type = registry.resources["networking.k8s.io", "v1", "ipaddresses"]
         self._followed = {
             prefix: Reflector(dispatcher, prefix, noted)
@@ -122,6 +130,9 @@ class ServiceAllocator:
     async def start(self) -> None:
         """Read what is in use; make IPAddress objects that are missing, drop those left over."""
         stored = {prefix: await one.sync() for prefix, one in self._followed.items()}
+        if self._shared:
+            await self._stored_ports.followed.sync()
+            await self._stored_ports.repair(self._used_ports)
         owners: dict[str, tuple[str, str]] = {}
         for item in stored[SERVICES]:
             service = orjson.loads(item.value)
@@ -132,11 +143,13 @@ class ServiceAllocator:
         for name, item in known.items():
             labels = orjson.loads(item.value)["metadata"].get("labels") or {}
             ours = labels.get("ipaddress.kubernetes.io/managed-by") == MANAGED_BY
-            if ours and name not in owners:
+            # Where others write too, one of them may be about to store its Service.
+            if ours and name not in owners and not self._shared:
                 await self.delete_address(name)
         for address, service_name in owners.items():
             if address not in known and self._ranges.covers(address):
-                await self.create_address(address, service_name)
+                with suppress(KeyExists):  # another server has made it by now
+                    await self.create_address(address, service_name)
 
     def _note_range(self, event: Event) -> None:
         obj = None if event.type is EventType.DELETED else orjson.loads(event.value)
@@ -146,6 +159,21 @@ class ServiceAllocator:
         gone = event.type is EventType.DELETED
         change = self._ranges.drop if gone else self._ranges.hold
         change(event.key.removeprefix(IP_ADDRESSES), IP_ADDRESSES)
+
+    def _note_ports(self, before: Collection[int], now: Collection[int]) -> None:
+        """Note the ports that are taken in the store, by whichever server."""
+        for port in before:
+            if port not in now:
+                self._ports.holders.drop(port, PORTS_KEY)
+        for port in now:
+            self._ports.holders.hold(port, PORTS_KEY)
+
+    def _used_ports(self) -> Collection[int]:
+        return self._ports.holders.beside(PORTS_KEY)
+
+    async def keep_ports(self) -> NoReturn:
+        """Compare the ports that are taken in the store with Services, until cancelled."""
+        await self._stored_ports.keep(self._used_ports)
 
     def _note_service(self, event: Event) -> None:
         gone = event.type is EventType.DELETED
@@ -192,10 +220,12 @@ class ServiceAllocator:
         if old is not None and not dry_run:
             kept = set(addresses_of(new["spec"]))
             await self._release([each for each in addresses_of(old["spec"]) if each not in kept])
+            await self._release_ports(node_ports_of(old["spec"]))
 
     async def deleted(self, service: Object) -> None:
         """Release what a service that is gone had."""
         await self._release(addresses_of(service.get("spec") or {}))
+        await self._release_ports(node_ports_of(service.get("spec") or {}))
 
     async def _claim(self, new: Object, old: Object | None, claim: Claim) -> None:
         spec = new["spec"]
@@ -204,16 +234,34 @@ class ServiceAllocator:
         if causes:
             raise invalid(SERVICE, new["metadata"].get("name") or "", causes)
         await self._claim_addresses(new, _first_wanted(spec, was), claim)
-        if was is None:
-            self._node_ports.claim_new(new, claim)
-        else:
-            self._node_ports.claim_changed(new, was, claim)
+        await self._claim_ports(new, was, claim)
         new["spec"] = ordered(_SPEC, spec)
+
+    async def _claim_ports(self, new: Object, was: Object | None, claim: Claim) -> None:
+        """Give a service its node ports; again, when another server has taken one meanwhile."""
+        spec = new["spec"]
+        asked = {key: deepcopy(spec[key]) for key in _WITH_PORTS if self._shared and key in spec}
+        while True:
+            if was is None:
+                self._node_ports.claim_new(new, claim)
+            else:
+                self._node_ports.claim_changed(new, was, claim)
+            if not self._shared or claim.dry_run or not claim.ports:
+                return
+            if not await self._stored_ports.take(claim.ports):
+                return
+            for port in claim.ports:
+                self._ports.holders.drop(port, claim)
+            claim.ports.clear()
+            for key in _WITH_PORTS:
+                spec.pop(key, None)
+            spec.update(deepcopy(asked))
 
     async def _give_back(self, claim: Claim) -> None:
         """Undo a claim, unless the service was stored after all."""
         self._end(claim)
         await self._release(claim.addresses)
+        await self._release_ports(claim.ports)
 
     def _end(self, claim: Claim) -> None:
         if claim.dry_run:
@@ -229,6 +277,14 @@ class ServiceAllocator:
             # Held by its IPAddress until that is gone: no other object can take it meanwhile.
             if self._ranges.held_only_by(address, IP_ADDRESSES):
                 await self.delete_address(address)
+
+    async def _release_ports(self, ports: Iterable[int]) -> None:
+        """Let go of ports that no service has any more, where several servers share them."""
+        if self._shared:
+            holders = self._ports.holders
+            await self._stored_ports.release(
+                {port for port in ports if holders.held_only_by(port, PORTS_KEY)}
+            )
 
     # ------------------------------------------------------------------ addresses
 

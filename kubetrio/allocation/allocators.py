@@ -82,6 +82,10 @@ class Holders:
         """Whether this is the only holder of a value."""
         return self._holders.get(value) == {who}
 
+    def beside(self, who: Hashable) -> list[Any]:
+        """Values that have a holder other than this one."""
+        return [value for value, holders in self._holders.items() if holders != {who}]
+
     def hold(self, value: Hashable, who: Hashable) -> None:
         """Note a holder."""
         self._holders.setdefault(value, set()).add(who)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 import trio
 
+from kubetrio.bootstrap.election import LeaderElection
 from kubetrio.informers.reconciler import Reconciler
 from kubetrio.runtime.supervise import run_forever_with_backoff
 
@@ -24,6 +26,8 @@ class BackgroundTasks:
         runs: tasks that write, by name; they look anew when they begin anew.
         controllers: that run.
         always: tasks that are not stopped: they write nothing, or only what is always right.
+        led: controllers that run while this server leads.
+        election: decides who leads where several servers share a store, None where it has one.
     """
 
     def __init__(
@@ -31,13 +35,33 @@ class BackgroundTasks:
         runs: Mapping[str, Run],
         controllers: Sequence[Reconciler],
         always: Mapping[str, Run],
+        led: Sequence[Reconciler] = (),
+        election: LeaderElection | None = None,
     ) -> None:
-        self._controllers = controllers
+        self._own = controllers
+        self._led = led
+        self._election = election
         self._runs = dict(runs)
         self._always = {**always, **{one.name: one.run for one in controllers}}
+        if election is None:
+            self._always |= {one.name: one.run for one in led}
+        else:
+            self._always["leader election"] = partial(election.run, self._lead)
         self._scope: trio.CancelScope | None = None  # of the runs
         self._stopped = trio.Event()
         self._resumed = trio.Event()
+
+    async def _lead(self) -> None:
+        """Run the controllers of the leader until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for one in self._led:
+                nursery.start_soon(run_forever_with_backoff, one.run, one.name, name=one.name)
+
+    @property
+    def _controllers(self) -> Sequence[Reconciler]:
+        """Controllers that run now."""
+        led = self._election is None or self._election.leads
+        return (*self._own, *self._led) if led else self._own
 
     async def run(self) -> None:
         """Keep all of it running until cancelled."""

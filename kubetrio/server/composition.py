@@ -21,6 +21,7 @@ from kubetrio.allocation.servicerange import DefaultServiceRange
 from kubetrio.api.pipeline import Pipeline
 from kubetrio.auth.trust import ClusterAuthorities
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
+from kubetrio.bootstrap.election import LeaderElection
 from kubetrio.bootstrap.flowconfig import FlowConfig
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.ownservice import OwnService
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
 
 log = Log("kubetrio.server")
+LEADER = "kubetrio-controllers"
+"""Lease of the server that runs the controllers, in kube-system."""
 WRITES_AGAIN_S = 1.0
 CLOSING_S = 1.0  # for connections to others
 
@@ -131,12 +134,11 @@ class Core:
             trust,
             aggregation,
         )
-        controllers = [
-            _repair(api),
-            *made(config.controllers, context, self.table),
-            *aggregation.controllers,
-        ]
-        api.edge.metrics.gathered.add(lambda: queue_families(one.queue for one in controllers))
+        led = made(config.controllers, context, self.table)
+        # As post-start hooks of kube-apiserver: each server serves what its own say.
+        own = [self.definitions, _repair(api), *aggregation.controllers]
+        queues = [one.queue for one in (*own[1:], *led)]
+        api.edge.metrics.gathered.add(lambda: queue_families(queues))
         if self.flow_config is not None:
             runs["flow control configuration"] = self.flow_config.run
         always: dict[str, Callable[[], Awaitable[object]]] = {
@@ -146,7 +148,9 @@ class Core:
             "changed files": built.reloader.run,
             **security.authenticator.tasks,
         }
-        return BackgroundTasks(runs, [self.definitions, *controllers], always)
+        if storage.store.shared:
+            always["node ports"] = writes.allocators.keep_ports
+        return BackgroundTasks(runs, own, always, led=led, election=_election(api))
 
 
 def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
@@ -294,6 +298,16 @@ def _definitions(built: Assembly) -> CRDController:
         storage.store,
         built.env,
         converters(reach),
+    )
+
+
+def _election(api: Pipeline) -> LeaderElection | None:
+    """Who runs the controllers, None where no other server can."""
+    storage = api.storage
+    if not storage.store.shared:
+        return None
+    return LeaderElection(
+        storage.registry, api.writes.operations, storage.store, api.edge.env, name=LEADER
     )
 
 

@@ -1,0 +1,104 @@
+"""`kubetrio.bootstrap.election`: one of several candidates leads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+from trio.testing import MockClock
+
+from kubetrio.bootstrap.election import LEASE_S, RETRY_S, LeaderElection
+from kubetrio.testing.client import Client
+from kubetrio.testing.server import InProcess
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/lead"
+
+
+class Candidate:
+    """A candidate, and whether it works.
+
+    Args:
+        server: whose Lease it wants.
+    """
+
+    def __init__(self, server: InProcess) -> None:
+        api = server.api
+        self.election = LeaderElection(
+            api.storage.registry,
+            api.writes.operations,
+            api.storage.store,
+            server.env,
+            name="lead",
+        )
+        self.works = False
+        self.begun = 0
+
+    async def lead(self) -> None:
+        """Work until cancelled."""
+        self.works, self.begun = True, self.begun + 1
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.works = False
+
+    @asynccontextmanager
+    async def standing(self) -> AsyncIterator[trio.CancelScope]:
+        """Be a candidate as long as the block lasts."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.election.run, self.lead)
+            yield nursery.cancel_scope
+            nursery.cancel_scope.cancel()
+
+
+async def test_one_of_two_leads(
+    server: InProcess, client: Client, autojump_clock: MockClock
+) -> None:
+    """It renews; the other follows at once when it stops in order."""
+    one, two = Candidate(server), Candidate(server)
+    async with trio.open_nursery() as nursery:
+        async with one.standing():
+            await trio.sleep(1)
+            nursery.start_soon(two.election.run, two.lead)
+            await trio.sleep(10 * LEASE_S)
+            assert (one.works, two.works) == (True, False)
+            spec = (await client.request("GET", LEASE)).json()["spec"]
+            assert spec["holderIdentity"] == one.election.identity
+            assert spec["leaseDurationSeconds"] == LEASE_S
+        await trio.sleep(2 * RETRY_S)
+        assert (one.works, two.works) == (False, True)
+        spec = (await client.request("GET", LEASE)).json()["spec"]
+        assert spec["holderIdentity"] == two.election.identity
+        assert spec["leaseTransitions"] >= 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_leader_that_is_gone_is_followed(
+    server: InProcess, client: Client, autojump_clock: MockClock
+) -> None:
+    """After the duration of its Lease, and not before."""
+    gone, two = Candidate(server), Candidate(server)
+    assert await gone.election._acquired()
+    async with two.standing():
+        await trio.sleep(LEASE_S - RETRY_S)
+        assert not two.works
+        await trio.sleep(3 * RETRY_S)
+        assert two.works
+
+
+async def test_a_leader_that_cannot_renew_stops(
+    server: InProcess, client: Client, autojump_clock: MockClock
+) -> None:
+    """Before another candidate may begin; it stands again afterwards."""
+    one = Candidate(server)
+    async with one.standing():
+        await trio.sleep(1)
+        assert one.works
+        taken = {"spec": {"holderIdentity": "another"}}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        assert (await client.request("PATCH", LEASE, json=taken, headers=headers)).status == 200
+        await trio.sleep(2 * RETRY_S)
+        assert not one.works
+        await trio.sleep(2 * LEASE_S)
+        assert one.works, "the other never renewed it"
+        assert one.begun == 2
