@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubetrio.testing.backend import Asked, FakeBackend
+from kubetrio.testing.backend import FakeBackend, ReceivedRequest
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -14,7 +14,7 @@ POD = PODS + "/p"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
-async def unexpected(asked: Asked) -> None:
+async def unexpected(asked: ReceivedRequest) -> None:
     await asked.reply(418, b"nobody expected this")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import encode_request
 
 from .cluster import MERGE, POD, PODS, Cluster, create, pod
@@ -52,7 +52,7 @@ async def test_a_stream_to_nobody(cluster: Cluster) -> None:
 async def test_where_streams_lead(cluster: Cluster, path: str, there: str) -> None:
     """To the kubelet's paths, in its spelling."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
 
     cluster.kubelet.answer = answer
@@ -106,7 +106,7 @@ async def test_reading_is_not_running(cluster: Cluster) -> None:
 async def test_streams_are_counted(cluster: Cluster) -> None:
     """Open tunnels are long-running requests."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
         await asked.receive()
 

@@ -18,7 +18,7 @@ from kubetrio.backend.dial import dial
 from kubetrio.backend.guard import Guard
 from kubetrio.config.kinds import ADDRESS_TYPES
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.backend import Asked, open_backend, tls_of
+from kubetrio.testing.backend import ReceivedRequest, open_backend, tls_of
 from kubetrio.testing.client import Client
 from kubetrio.tls.pki import Pki
 
@@ -156,7 +156,7 @@ async def test_the_server_is_no_pod(cluster: Cluster, address: str) -> None:
 async def test_a_port_of_a_pod(cluster: Cluster) -> None:
     """By number; a scheme may stand in front."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"there")
 
     cluster.web.answer = answer
@@ -168,7 +168,7 @@ async def test_a_port_of_a_pod(cluster: Cluster) -> None:
 async def test_a_pod_with_tls(cluster: Cluster, certificates: Pki) -> None:
     """Whatever its certificate is, and without showing one."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, asked.certificate.encode())
 
     async with open_backend(answer, tls_of(certificates, ask=False)) as secure:
@@ -186,7 +186,7 @@ async def test_a_node(cluster: Cluster) -> None:
     address = {"status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}}
     await cluster.client.request("PATCH", "/api/v1/nodes/n/status", headers=MERGE, json=address)
 
-    async def stats(asked: Asked) -> None:
+    async def stats(asked: ReceivedRequest) -> None:
         await asked.reply(200, asked.certificate.encode() + asked.target.encode())
 
     async def there(host: str, port: str, tls: Any, timeout_s: float) -> Any:
@@ -231,7 +231,7 @@ def endpoints(*addresses: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]}
 
 
-async def answer_there(asked: Asked) -> None:
+async def answer_there(asked: ReceivedRequest) -> None:
     await asked.reply(200, asked.target.encode())
 
 

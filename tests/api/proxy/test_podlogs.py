@@ -8,7 +8,7 @@ import trio.testing
 
 from kubetrio.api.proxy.podlogs import check_log_options, log_options
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.backend import Asked, open_backend
+from kubetrio.testing.backend import ReceivedRequest, open_backend
 from kubetrio.testing.client import encode_request
 
 from .cluster import MERGE, POD, Cluster, unexpected
@@ -81,7 +81,7 @@ def test_numbers_of_log_options(name: str) -> None:
 async def test_a_log(cluster: Cluster) -> None:
     """The kubelet is asked in kube-apiserver's spelling, and shown the server's certificate."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"one\ntwo\n", {"Content-Type": "text/html"})
 
     cluster.kubelet.answer = answer
@@ -104,7 +104,7 @@ async def test_a_followed_log(cluster: Cluster) -> None:
     """Lines come as they are written; the client's leaving ends the kubelet's work."""
     written, more = trio.open_memory_channel[bytes](10)
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         assert asked.query == [("follow", "true")]
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         async for line in more:
@@ -126,7 +126,7 @@ async def test_a_followed_log(cluster: Cluster) -> None:
 async def test_shutdown_ends_followed_logs(cluster: Cluster) -> None:
     """As the watches: cleanly."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         await asked.chunk(b"a\n")
         await asked.receive()
@@ -145,7 +145,7 @@ async def test_a_log_nobody_reads_is_not_collected(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     sent = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal sent
         await asked.head(200, {})
         piece = bytes(64 * 1024)
@@ -188,7 +188,7 @@ async def test_what_a_kubelet_refuses(
 ) -> None:
     """Its words, or those of the status code."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(status, said)
 
     cluster.kubelet.answer = answer
@@ -201,7 +201,7 @@ async def test_what_a_kubelet_refuses(
 async def test_a_kubelet_that_redirects(cluster: Cluster) -> None:
     """It is not followed."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(302, b"", {"Location": "/elsewhere"})
 
     cluster.kubelet.answer = answer
@@ -215,7 +215,7 @@ async def test_a_kubelet_that_redirects(cluster: Cluster) -> None:
 async def test_a_kubelet_that_breaks_off(cluster: Cluster, said: bytes) -> None:
     """An error that says so, without a reason, as from kube-apiserver."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(said)
 
     cluster.kubelet.answer = answer
@@ -247,7 +247,7 @@ async def test_a_kubelet_that_is_not_there(cluster: Cluster) -> None:
 async def test_a_log_that_breaks_off(cluster: Cluster) -> None:
     """The client can tell: its own answer has no end either."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Content-Length": "100"})
         await asked.send(b"half")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.api.proxy.probing import MAX_BYTES, probe
-from kubetrio.testing.backend import Asked, open_backend, tls_of
+from kubetrio.testing.backend import ReceivedRequest, open_backend, tls_of
 from kubetrio.tls.pki import Pki
 
 from .cluster import Cluster
@@ -29,7 +29,7 @@ async def test_a_component_tells_how_it_is(
 ) -> None:
     """Over TLS, with a certificate of any authority; a redirect leaves it open."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(status, body)
 
     async with open_backend(answer, tls_of(certificates, ask=False)) as component:

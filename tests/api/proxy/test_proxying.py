@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from kubetrio.backend.dial import dial
-from kubetrio.testing.backend import Asked, open_backend
+from kubetrio.testing.backend import ReceivedRequest, open_backend
 from kubetrio.testing.client import encode_request
 
 from .cluster import POD, Cluster, unexpected
@@ -19,7 +19,7 @@ async def test_a_request_to_a_pod(cluster: Cluster) -> None:
     """Method, path, query and body arrive; credentials and headers of the hop do not."""
     body = b""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal body
         body = await asked.body()
         headers = {
@@ -66,7 +66,7 @@ async def test_a_request_to_a_pod(cluster: Cluster) -> None:
 async def test_every_method(cluster: Cluster, method: str) -> None:
     """Those that are no verbs of the API, too."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"body")
 
     cluster.web.answer = answer
@@ -90,7 +90,7 @@ async def test_the_root_of_a_proxy_ends_with_a_slash(cluster: Cluster) -> None:
     assert got.status == 301
     assert got.head.get(b"location") == POD.encode() + b"/proxy/?a=b"
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply()
 
     cluster.web.answer = answer
@@ -111,7 +111,7 @@ async def test_the_root_of_a_proxy_ends_with_a_slash(cluster: Cluster) -> None:
 async def test_redirects_lead_through_the_proxy(cluster: Cluster, moved: str, where: str) -> None:
     """Where they lead to the backend; the rest of the world stays where it is."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(302, b"", {"Location": moved})
 
     cluster.web.answer = answer
@@ -125,7 +125,7 @@ async def test_links_lead_through_the_proxy(cluster: Cluster) -> None:
     there = b'<a href="%b/proxy/x">x</a>' % POD.encode()
     kinds = iter(("text/html; charset=utf-8", "text/plain"))
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, page, {"Content-Type": next(kinds, "text/html")})
 
     cluster.web.answer = answer
@@ -140,7 +140,7 @@ async def test_links_lead_through_the_proxy(cluster: Cluster) -> None:
 async def test_bodies_flow_both_ways_at_once(cluster: Cluster) -> None:
     """An answer may begin before the request has ended, and the rest of that still arrives."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.head(200, {"Transfer-Encoding": "chunked"})
         async for piece in asked.pieces():
             await asked.chunk(piece.upper())
@@ -168,7 +168,7 @@ async def test_an_upload_waits_for_its_backend(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     got = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal got
         await reading.wait()
         async for piece in asked.pieces():
@@ -199,7 +199,7 @@ async def test_an_upload_waits_for_its_backend(cluster: Cluster) -> None:
 async def test_a_client_that_asks_before_it_sends(cluster: Cluster) -> None:
     """Is told to go on once its body is wanted, and the backend is not asked again."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         assert asked.get("expect") is None
         await asked.reply(200, await asked.body())
 
@@ -214,7 +214,7 @@ async def test_a_client_that_asks_before_it_sends(cluster: Cluster) -> None:
 async def test_a_client_that_leaves_in_its_request(cluster: Cluster) -> None:
     """The backend is left, too."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.body()
 
     cluster.web.answer = answer
@@ -246,7 +246,7 @@ async def test_a_pod_that_is_not_there(cluster: Cluster) -> None:
 async def test_a_pod_that_says_nothing(cluster: Cluster) -> None:
     """503: it was reached and broke off."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         del asked
 
     cluster.web.answer = answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 import trio.testing
 
-from kubetrio.testing.backend import Asked
+from kubetrio.testing.backend import ReceivedRequest
 from kubetrio.testing.client import Client, encode_request
 
 from .cluster import POD, Cluster
@@ -18,7 +18,7 @@ SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: chat\r\nConnection: Upgr
 async def test_an_upgrade_is_a_tunnel(cluster: Cluster) -> None:
     """Any protocol: bytes both ways, those sent too early among them."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH + b"hello ")
         while data := await asked.receive():
             await asked.send(data.upper())
@@ -50,7 +50,7 @@ async def read(client: Client, size: int) -> bytes:
 async def test_the_backend_ends_a_tunnel(cluster: Cluster) -> None:
     """What it said last arrives, and the connection is over."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH + b"bye")
 
     cluster.web.answer = answer
@@ -66,7 +66,7 @@ async def test_a_tunnel_is_not_a_buffer(cluster: Cluster) -> None:
     size = 40 * 1024 * 1024
     sent = 0
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         nonlocal sent
         await asked.send(SWITCH)
         while sent < size:
@@ -84,7 +84,7 @@ async def test_a_tunnel_is_not_a_buffer(cluster: Cluster) -> None:
 async def test_shutdown_ends_tunnels(cluster: Cluster) -> None:
     """Nobody can say when they would end by themselves."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.send(SWITCH)
         await asked.receive()
 
@@ -100,7 +100,7 @@ async def test_shutdown_ends_tunnels(cluster: Cluster) -> None:
 async def test_a_refused_upgrade(cluster: Cluster) -> None:
     """The backend's error is the answer."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(403, b"not with me", {"X-Why": "no"})
 
     cluster.kubelet.answer = answer
@@ -113,7 +113,7 @@ async def test_a_refused_upgrade(cluster: Cluster) -> None:
 async def test_an_upgrade_that_is_none(cluster: Cluster) -> None:
     """Neither a switch nor an error."""
 
-    async def answer(asked: Asked) -> None:
+    async def answer(asked: ReceivedRequest) -> None:
         await asked.reply(200, b"hello")
 
     cluster.kubelet.answer = answer
