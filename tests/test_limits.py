@@ -386,7 +386,7 @@ ELSEWHERE = {
         "api/proxy/test_proxying.py::test_links_lead_through_the_proxy"
     ),
     "what the database holds": (
-        "store/sqlite/test_upkeep.py::test_a_full_database_takes_deletions"
+        "store/sqlite/test_maintenance.py::test_a_full_database_takes_deletions"
     ),
     "memory of the process, without mapped files": (
         "api/test_stages.py::test_without_memory_requests_wait_for_better_times"

@@ -14,14 +14,12 @@ FUNCTION_LINES = 60
 
 # Larger ones by what they may have at most. A row is lowered or goes; none comes.
 LARGE_MODULES: Mapping[str, int] = {}
-LARGE_FUNCTIONS: Mapping[str, int] = {
-    "store/sqlite/opening.py _open": 61,
-    "store/sqlite/recovery.py open_writer": 77,
-}
+LARGE_FUNCTIONS: Mapping[str, int] = {}
 # Modules that no test file is named for; of a/b.py it is tests/a/test_b.py, or test_<package>_b.py.
 UNNAMED = 268
 # Packages that import each other, with the reason.
 CIRCLES: Mapping[tuple[str, str], str] = {}
+CIRCLES: dict[tuple[str, str], str] = {}
 
 
 @cache

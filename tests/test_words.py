@@ -74,11 +74,7 @@ REPLACED = {
     ("store", "Whole"): "Unstampable",
 }
 """Classes and functions of a room that are gone, and what they are called now."""
-NOT_YET = frozenset(
-    {
-        ("store", "Upkeep"),
-    }
-)
+NOT_YET: frozenset[tuple[str, str]] = frozenset()
 """Those among them that are still there."""
 REPLACED_MODULES = {
     "api/advice.py": "api/warningheaders.py",

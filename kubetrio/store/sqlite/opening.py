@@ -111,15 +111,11 @@ def _open(
             synced_file = writer.begin_journal(config.journal_bytes, log)
         sync = stack.enter_context(open_sync(synced_file, env)) if synced else None
         space.opened()
-        readers: list[Reader] = []
         try:  # all that it will ever need: later there may be no descriptors
             if config.journal_bytes:
-                readers = [SharedReader(writer.connection)] * (2 + READERS)
+                readers: list[Reader] = [SharedReader(writer.connection)] * (2 + READERS)
             else:
-                caches = (cache_kib, *[cache_kib // 2] * READERS, PROBE_CACHE_KIB)
-                for place, cache in enumerate(caches):
-                    readers.append(Reader(path, cache_kib=cache, maps=place == 0))
-                    failed.callback(readers[-1].close)
+                readers = _readers(path, cache_kib, failed)
             copier = database.connect(path)
             failed.callback(copier.close)
         except apsw.Error as error:
@@ -127,6 +123,15 @@ def _open(
         store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
         failed.pop_all()
     return store
+
+
+def _readers(path: Path, cache_kib: int, failed: ExitStack) -> list[Reader]:
+    """Open a connection for the event loop, those for threads, and one for probes."""
+    readers: list[Reader] = []
+    for place, cache in enumerate((cache_kib, *[cache_kib // 2] * READERS, PROBE_CACHE_KIB)):
+        readers.append(Reader(path, cache_kib=cache, maps=place == 0))
+        failed.callback(readers[-1].close)
+    return readers
 
 
 def _pages_to_checkpoint(config: StoreConfig, reserve_bytes: int) -> int:

@@ -66,23 +66,7 @@ def open_writer(
     """
     log = path.with_name(path.name + "-wal")
     if not path.exists() or path.stat().st_size == 0:
-        if log.exists() and log.stat().st_size:
-            # SQLite would replay it over the new file; and it may be the rest of a moved database.
-            raise DatabaseUnusable(
-                f"{log} is the log of a database that is not there: move it away with its database"
-            )
-        _refuse_loss(path, 0, noted, journals=journals)
-        if stopped:
-            raise DatabaseUnusable(
-                f"{path} {'is empty' if path.exists() else 'is not there'}, and a server stopped "
-                f"here in order at revision {stopped}: bring that file or a backup back, or begin "
-                "a new cluster with --accept-data-loss"
-            )
-        path.unlink(missing_ok=True)
-        try:
-            create(path, now_ms)
-        except apsw.Error as error:
-            raise unusable(path, "made", error) from error
+        _create(path, log, now_ms, noted, stopped, journals=journals)
     read_header(path)
     logged = log.exists()
     try:
@@ -90,9 +74,7 @@ def open_writer(
         with closed_on_failure(connection):
             unclean = connection.execute(sql.GET_META, ("clean",)).get != 1
             if unclean or noted is not None:
-                found = connection.execute("PRAGMA quick_check(5)").get
-                if found != "ok":
-                    raise damaged(path, found if isinstance(found, str) else "; ".join(found))
+                _check(path, connection)
             migrate(connection, now_ms)
         connection.close()
         writer = make(path)
@@ -112,6 +94,50 @@ def open_writer(
     except apsw.Error as error:
         raise unusable(path, "opened", error) from error
     return writer
+
+
+def _check(path: Path, connection: apsw.Connection) -> None:
+    """Check all pages.
+
+    Raises:
+        DatabaseUnusable: some are damaged.
+    """
+    faults = connection.execute("PRAGMA quick_check(5)").get
+    if faults != "ok":
+        raise damaged(path, faults if isinstance(faults, str) else "; ".join(faults))
+
+
+def _create(
+    path: Path,
+    log: Path,
+    now_ms: int,
+    noted: Noted | None,
+    stopped: Revision,
+    *,
+    journals: bool,
+) -> None:
+    """Create the database, unless there was one here.
+
+    Raises:
+        DatabaseUnusable: there was one, by its log, by what it left, or by an orderly stop.
+    """
+    if log.exists() and log.stat().st_size:
+        # SQLite would replay it over the new file; and it may be the rest of a moved database.
+        raise DatabaseUnusable(
+            f"{log} is the log of a database that is not there: move it away with its database"
+        )
+    _refuse_loss(path, 0, noted, journals=journals)
+    if stopped:
+        raise DatabaseUnusable(
+            f"{path} {'is empty' if path.exists() else 'is not there'}, and a server stopped "
+            f"here in order at revision {stopped}: bring that file or a backup back, or begin "
+            "a new cluster with --accept-data-loss"
+        )
+    path.unlink(missing_ok=True)
+    try:
+        create(path, now_ms)
+    except apsw.Error as error:
+        raise unusable(path, "made", error) from error
 
 
 def _catch_up(path: Path, writer: Writer, noted: Noted | None, *, stays: bool) -> None:

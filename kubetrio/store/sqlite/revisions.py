@@ -44,13 +44,13 @@ from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.freeing import FreeingWrites
 from kubetrio.store.sqlite.head import Head, note_stop
 from kubetrio.store.sqlite.leases import Leases
+from kubetrio.store.sqlite.maintenance import Maintenance
 from kubetrio.store.sqlite.prober import Prober
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.recent import Recent
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import FileSync
-from kubetrio.store.sqlite.upkeep import Upkeep
 from kubetrio.store.sqlite.writer import Writer
 from kubetrio.store.statistics import CacheFill, Gauge, StoreStatistics
 
@@ -120,7 +120,7 @@ class SqliteStore(SoleWriter):
             before_commit=self._reader.hold,
             announce=self._announce,
         )
-        self._upkeep = Upkeep(
+        self._maintenance = Maintenance(
             config,
             writer,
             self._writer_slot,
@@ -176,7 +176,7 @@ class SqliteStore(SoleWriter):
                 Gauge(
                     "kubetrio_storage_wal_bytes",
                     "Bytes of the write-ahead log.",
-                    self._upkeep.log_bytes,
+                    self._maintenance.log_bytes,
                 ),
             ),
         )
@@ -392,13 +392,13 @@ class SqliteStore(SoleWriter):
         self._recent.announced(events)
         self.arrivals.announce(newest)
         self._hooks.tell(events)
-        self._upkeep.announced()
+        self._maintenance.announced()
 
-    # ------------------------------------------------------------------ upkeep
+    # ------------------------------------------------------------------ maintenance
 
     async def compact(self, to: Revision) -> None:
         """Forget what is older than a revision, in short transactions; see `Store.compact`."""
-        await self._upkeep.compact(to)
+        await self._maintenance.compact(to)
 
     async def run(self) -> NoReturn:
         """Write, compact and checkpoint until cancelled.
@@ -406,16 +406,16 @@ class SqliteStore(SoleWriter):
         Raises:
             StoreBroken: the disk failed, and nobody knows what is on it.
         """
-        upkeep = self._upkeep
+        maintenance = self._maintenance
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._commits.run, name="store writer")
             for run, name in (
-                (upkeep.compact_forever, "store compaction"),
-                (upkeep.checkpoint_forever, "store checkpoints"),
-                (upkeep.trim_forever, "store quota"),
+                (maintenance.compact_forever, "store compaction"),
+                (maintenance.checkpoint_forever, "store checkpoints"),
+                (maintenance.trim_forever, "store quota"),
                 (self._leases.run, "store leases"),
                 (self._prober.run, "store probe"),
-                (partial(self._space.keep, upkeep.make_room), "store space"),
+                (partial(self._space.keep, maintenance.make_room), "store space"),
             ):
                 nursery.start_soon(
                     run_forever_with_backoff, partial(self._unless_broken, run), name, name=name

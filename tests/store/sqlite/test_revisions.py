@@ -29,6 +29,7 @@ from kubetrio.store.sqlite import sync
 from kubetrio.store.sqlite.commits import INLINE_BYTES, MAX_BATCH
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
+from kubetrio.store.sqlite.maintenance import Maintenance
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reader import UNREAD, Reader
 from kubetrio.store.sqlite.revisions import (
@@ -37,7 +38,6 @@ from kubetrio.store.sqlite.revisions import (
     SqliteStore,
     StoreConfig,
 )
-from kubetrio.store.sqlite.upkeep import Upkeep
 from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
 
 KEYS = Range.prefix("k")
@@ -638,14 +638,14 @@ async def test_a_log_is_looked_at_when_it_has_grown(
 ) -> None:
     """Not with each commit while somebody keeps it from being emptied."""
     config = StoreConfig(durability="normal", checkpoint_pages=20, wal_limit_pages=10_000)
-    looks, checkpoint = 0, Upkeep.checkpoint
+    looks, checkpoint = 0, Maintenance.checkpoint
 
-    async def counted(self: Upkeep, copier: apsw.Connection) -> None:
+    async def counted(self: Maintenance, copier: apsw.Connection) -> None:
         nonlocal looks
         looks += 1
         await checkpoint(self, copier)
 
-    monkeypatch.setattr(Upkeep, "checkpoint", counted)
+    monkeypatch.setattr(Maintenance, "checkpoint", counted)
     async with open_store(tmp_path, config, seeded(1)) as store:
         await store.create("k", value())
         reader = Reader(tmp_path / FILE_NAME)

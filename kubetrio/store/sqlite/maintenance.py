@@ -39,8 +39,8 @@ TRIM = 7 / 8  # of the quota from which history goes before its time
 TRIMMED = 3 / 4  # of it down to which
 
 
-class Upkeep:
-    """The upkeep of one store.
+class Maintenance:
+    """Compaction, checkpoints and room of one store.
 
     Args:
         config: tunables.
