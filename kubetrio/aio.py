@@ -66,7 +66,7 @@ class AsyncioServer:
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            # What it raises now, nobody waits for; asyncio would log it as never retrieved.
+            # No caller waits for what it raises now; asyncio would log it as never retrieved.
             future.add_done_callback(_retrieve)
             cancel()
             raise
@@ -123,7 +123,7 @@ async def open_server(
     raised: BaseException | None = None
     try:
         ready = asyncio.wrap_future(run.ready)
-        ready.add_done_callback(_retrieve)  # it may fail when nobody waits any more
+        ready.add_done_callback(_retrieve)  # it may fail when no caller waits any more
         done, _ = await asyncio.wait([ready], timeout=start_limit_s)
         if not done:
             raise run.started(start_limit_s)

@@ -1,6 +1,6 @@
 """A clock that can be moved while everything else is real: sockets, threads, the disk.
 
-A server has two clocks.  Trio's is monotonic and wakes whoever sleeps: work queues, times to live,
+A server has two clocks.  Trio's is monotonic and wakes sleeping tasks: work queues, times to live,
 periodic tasks, time limits.  The wall clock of its `Env` is what is written into objects and
 compared with expiry times.  Both are moved together.
 
@@ -35,7 +35,7 @@ class MovableClock(trio.abc.Clock):
         return monotonic() + self._ahead_s
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Real seconds until a deadline, if nobody moves the clock meanwhile."""
+        """Real seconds until a deadline, if the clock is not moved meanwhile."""
         return deadline - self.current_time()
 
     @property

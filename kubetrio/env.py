@@ -49,7 +49,7 @@ def _threaded(limit: int) -> RunBlocking:
 def end_if_cancelled() -> None:
     """Raise `trio.Cancelled` in a thread whose caller is cancelled; elsewhere, do nothing.
 
-    For long calls of `RunBlocking`, which nobody can cancel from outside.
+    For long calls of `RunBlocking`, which cannot be cancelled from outside.
     """
     try:
         trio.from_thread.check_cancelled()
@@ -189,9 +189,9 @@ class Env:
         now: wall clock, seconds since the epoch.
         rng: source of randomness; `SystemRandom` in production.
         run_blocking: runs blocking calls of the server itself (key generation, compression).
-        storage: runs those of the store, which wait for nobody else's; None: `run_blocking`.
+        storage: runs those of the store, which wait for no other calls; None: `run_blocking`.
         foreign: runs those over bytes that are not the server's own (pages of pods), which may
-            keep each other waiting and nobody else; None: `run_blocking`.
+            keep only each other waiting; None: `run_blocking`.
         bodies: runs those over large bodies of requests, one at a time; None: `run_blocking`.
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
@@ -211,7 +211,7 @@ class Env:
     judges_now: Callable[[], float] | None = None
 
     def for_storage(self) -> Env:
-        """The same, with the store's threads for blocking calls."""
+        """Return a copy with the store's threads for blocking calls."""
         return replace(self, run_blocking=self.storage or self.run_blocking)
 
     @property

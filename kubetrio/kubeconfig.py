@@ -228,7 +228,7 @@ def _compose(path: Path, text: str) -> yaml.MappingNode | None:
 
 
 def _qualified(config: Mapping[str, Any]) -> Json:
-    """The same configuration with the user named after the context."""
+    """Return the configuration with the user named after the context."""
     name = config["current-context"]
     (context,), (user,) = config["contexts"], config["users"]
     return {

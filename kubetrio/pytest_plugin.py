@@ -72,7 +72,7 @@ def _config(data_dir: Path, flags: list[str]) -> Config:
         def error(self, message: str) -> Any:
             raise pytest.UsageError(f"flags of kubetrio: {message}")
 
-    # Nothing has to outlive the session, so nobody waits for the disk.
+    # Nothing has to outlive the session, so no write waits for the disk.
     own = ["--data-dir", str(data_dir), "--secure-port=0", "--durability=normal"]
     describes = Flags(prog="kubetrio serve")
     parser.add_serve(describes)

@@ -112,11 +112,11 @@ class PlainTransport:
 
     def end(self) -> None:
         """See `Transport`."""
-        with contextlib.suppress(OSError):  # the peer is gone: there is nobody to tell
+        with contextlib.suppress(OSError):  # the peer is gone
             self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """See `Transport`; whoever waits on the socket is woken."""
+        """See `Transport`; a task that waits on the socket is woken."""
         trio.lowlevel.notify_closing(self.socket)
         self.socket.close()
 

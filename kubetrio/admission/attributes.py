@@ -26,7 +26,7 @@ NOTHING_SAID: Mapping[str, Any] = {}
 
 
 def unheard(_: Iterable[str]) -> None:
-    """Where warnings go that nobody reads."""
+    """Discards warnings."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -37,8 +37,8 @@ class Policy:
     """One line.
 
     Args:
-        user: whom it is about; empty for anybody.
-        group: whose members it is about; empty for anybody's.
+        user: name that it is about; empty for any user.
+        group: group that it is about; empty for any.
         readonly: whether it allows to read only.
         api_group: API group, ``*`` for all.
         resource: plural name, ``*`` for all.
@@ -55,7 +55,7 @@ class Policy:
     path: str = ""
 
     def concerns(self, user: UserInfo) -> bool:
-        """Whether it is about somebody; one that names nobody is about nobody."""
+        """Return whether it is about a user; one without user and group is about no user."""
         if self.user not in ("", "*", user.name):
             return False
         if self.group not in ("", "*") and self.group not in user.groups:
@@ -96,7 +96,7 @@ class Policies:
         return _NO_MATCH
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
-        """The policies about somebody in a namespace."""
+        """Return the policies about a user in a namespace."""
         resources, paths = [], []
         for policy in self._policies:
             if not policy.concerns(user) or policy.namespace not in ("*", namespace):

@@ -1,9 +1,9 @@
-"""How often somebody showed credentials, good ones and bad ones.
+"""Counts of requests by their credentials, good ones and bad ones.
 
-Bad ones are told in one line a minute at most, never with the credential: whoever tries many must
-not fill the log.  They are not delayed.  A token is looked up by its digest, so that a failed
+Bad ones are told in one line a minute at most, never with the credential: a client that tries many
+must not fill the log.  They are not delayed.  A token is looked up by its digest, so that a failed
 attempt costs no more than a good one and tells nothing about how near it was; a delay would keep a
-connection and its memory for somebody who can open another one, and connections without
+connection and its memory for a client that can open another one, and connections without
 credentials have a bound of their own (`http.connections`).
 
 Source: k8s.io/apiserver/pkg/endpoints/filters/metrics.go for names and labels.
@@ -28,7 +28,7 @@ MOST_ADDRESSES = 10_000
 SHOWN = frozenset(
     {"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"}
 )
-"""Names of users that are labels; a closed set, so that nobody makes time series."""
+"""Names of users that are labels; a closed set, so that clients cannot make time series."""
 
 
 def label_of(name: str) -> str:
@@ -57,16 +57,16 @@ class Attempts:
         self._failed = trio.Event()
 
     def succeeded(self, name: str) -> None:
-        """Somebody is known, if only as anonymous."""
+        """Count a request whose user is known, if only as anonymous."""
         self._users[label_of(name)] += 1
 
     def missing(self) -> None:
-        """Nobody showed anything where that is not allowed."""
+        """Count a request without credentials where anonymous users are not allowed."""
         self._failures += 1
         self._refusal = "failure"
 
     def succeeded_in(self, seconds: float) -> None:
-        """Count how long it took to know somebody who was not known at once."""
+        """Count how long authentication took that had to wait."""
         self.took["success",].observe(seconds)
 
     def refused_in(self, seconds: float) -> None:

@@ -121,10 +121,10 @@ class TokenAuthenticator(Protocol):
 
 
 class HeaderAuthenticator(Protocol):
-    """A method that believes what headers say of whoever sends them."""
+    """A method that believes what headers say of the client."""
 
     def authenticate_request(self, request: Presented) -> UserInfo | None:
-        """The user, without ``system:authenticated``; None when the headers name nobody.
+        """The user, without ``system:authenticated``; None when the headers name no user.
 
         Raises:
             BadCredentials: who sent them is not believed.
@@ -318,7 +318,7 @@ class Authenticator:
         return Reviewed(None, why, notes, cached)
 
     def review(self, token: bytes, audiences: tuple[str, ...]) -> Reviewed | Awaitable[Reviewed]:
-        """Whose token it is, for whom it is asked (TokenReview).
+        """Return the user of a token, for a TokenReview.
 
         Args:
             token: anything.

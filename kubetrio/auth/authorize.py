@@ -52,7 +52,7 @@ class RuleLister(Protocol):
     """An authorizer that can list what a user may do."""
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
-        """What it lets somebody do."""
+        """Return what it lets a user do."""
         ...
 
 
@@ -119,7 +119,7 @@ class Chain:
         return _decided(self.authorizers, attributes, [])
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
-        """What all authorizers together let somebody do."""
+        """Return what all authorizers together let a user do."""
         return run(self._all_rules(user, namespace))
 
     def _all_rules(self, user: UserInfo, namespace: str) -> Walk[Rules]:

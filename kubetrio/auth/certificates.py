@@ -4,7 +4,7 @@ The common name is the user, every organization a group in the order of the subj
 attribute 1.3.6.1.4.1.57683.2 the uid (feature ``AllowParsingUserUIDFromCertAuth``).  The extra
 key ``authentication.kubernetes.io/credential-id`` says which certificate it was.
 
-What a server shows to kubelets is nobody's identity here: a user who had the server connect to
+What a server shows to kubelets is no user's identity here: a user who had the server connect to
 itself would otherwise be that server.
 
 Nothing here verifies a certificate: the TLS handshake did, against the client CA and for the
@@ -32,7 +32,7 @@ Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 
 class CertificateError(ValueError):
-    """A verified certificate whose subject is nobody's; the request is a 401 without a token."""
+    """A verified certificate whose subject names no user; the request is a 401 without a token."""
 
 
 def user_of_peer(subject: Subject, der: bytes) -> UserInfo | None:

@@ -106,7 +106,7 @@ class Mapper:
         source = self._config.username
         name = _text(claims, source.claim, f"oidc: parse username claims {quote(source.claim)}")
         if source.claim == "email" and "email_verified" in claims:
-            # OpenID Connect Core 1.0, 5.1: an address that is not verified is nobody's.
+            # OpenID Connect Core 1.0, 5.1: an address that is not verified names no user.
             verified = claims["email_verified"]
             if verified is not None and not isinstance(verified, bool):
                 raise ClaimError(

@@ -59,7 +59,7 @@ class Claims:
 
     Args:
         issuer: who made it.
-        subject: whom it stands for.
+        subject: name of the user.
         audiences: who may take it; empty for those of the server.
         expires: seconds since the epoch, None for never; so are the next two.
         not_before: when it begins to be valid.
@@ -110,7 +110,7 @@ class Claims:
 
 
 def issuer_of(token: bytes) -> str | None:
-    """The issuer that a token names, which nobody has verified; None where it is no JWT.
+    """The issuer that a token names, not verified; None where it is no JWT.
 
     Args:
         token: as it was sent.

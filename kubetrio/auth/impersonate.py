@@ -1,7 +1,7 @@
-"""Acting as somebody else: who is asked for, whether one may, and who it is then.
+"""Acting as another user: who is asked for, whether one may, and who it is then.
 
-Rights to do so are of two kinds.  The old one, verb ``impersonate``, is to be somebody for
-everything.  Constrained ones (KEP-5284) are to be somebody of a sort (``impersonate:MODE``) for
+Rights to do so are of two kinds.  The old one, verb ``impersonate``, is to be another user for
+everything.  Constrained ones (KEP-5284) are to be a user of a sort (``impersonate:MODE``) for
 what one may do as such (``impersonate-on:MODE:VERB``), and both are needed.
 
 Source: docs "User impersonation"; KEP-5284.
@@ -64,7 +64,7 @@ _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> UserInfo | None:
-    """Who a request wants to be, as its headers have it; None for whom it is from.
+    """Who a request wants to be, as its headers have it; None for the client's own user.
 
     Args:
         headers: lower-case names and values, in order.
@@ -136,11 +136,11 @@ class Impersonated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """A way to be somebody else.
+    """A way to be another user.
 
     Args:
         name: in verbs; empty for the old way.
-        concerns: whether it is about somebody, asked with who wants to be him.
+        concerns: whether it applies to a user, from (that user, the client's).
         asks: the question as it is put to authorizers.
     """
 
@@ -228,7 +228,7 @@ def _bad_extra(key: str, values: Sequence[str]) -> str:
 
 
 def _groups_of(wanted: UserInfo, *, constrained: bool) -> tuple[str, ...]:
-    """The groups of somebody, with those that follow from the name."""
+    """Return a user's groups, with those that follow from the name."""
     groups = wanted.groups
     account = service_account(wanted.name)
     if constrained and is_node(wanted.name):
@@ -260,7 +260,7 @@ def _timings(name: str) -> Timings:
 
 
 class Impersonation:
-    """Who may be somebody else, asked of the server's authorizers.
+    """Decides who may act as another user, by the server's authorizers.
 
     The modes of constrained impersonation are tried in order, and then the old one.  The mode that
     a user was last successful with is tried first: it also decides which refusal is told.
@@ -300,7 +300,7 @@ class Impersonation:
             attributes: of the request, with who sent it.
 
         Raises:
-            ApiError: 403, who sent it may not be somebody else.
+            ApiError: 403, the client may not act as that user.
         """
         begun = trio.current_time()
         try:

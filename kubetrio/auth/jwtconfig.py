@@ -83,7 +83,7 @@ _OTHERS = ("AuthorizationConfiguration", "AdmissionConfiguration", "TracingConfi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
-    """Who signs tokens, and for whom.
+    """Issuer of tokens, and their audiences.
 
     Args:
         url: the ``iss`` of tokens.
@@ -178,7 +178,7 @@ class Anonymous:
     """Who is served without credentials.
 
     Args:
-        enabled: whether anybody is.
+        enabled: whether there are anonymous users.
         paths: the only paths for which, if there are any.
     """
 

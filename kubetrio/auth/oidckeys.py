@@ -160,7 +160,7 @@ def keys_of(value: dict[str, Any]) -> tuple[Key, ...]:
     for one in found[:MOST_KEYS]:
         if not isinstance(one, dict):
             raise FetchError("a key set with a key that is no object")
-        # Symmetric keys are left out: whoever can read them could sign.
+        # Symmetric keys are left out: each reader of them could sign.
         public = {
             name: text
             for name in ("kty", "n", "e", "crv", "x", "y")

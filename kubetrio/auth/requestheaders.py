@@ -1,6 +1,6 @@
-"""Users whom an authenticating proxy names in headers.
+"""Users that an authenticating proxy names in headers.
 
-The proxy shows a certificate of an authority of its own.  Headers of anybody else are not looked
+The proxy shows a certificate of an authority of its own.  Headers of other clients are not looked
 at.  They are taken off every request, so that nothing behind it believes them.
 
 Source: docs "Authenticating" (authenticating proxy);
@@ -55,7 +55,7 @@ class RequestHeaders:
         """The user of a request; see `HeaderAuthenticator`."""
         raw = request.raw_headers
         if any(self._ours(name) for name, _ in raw):
-            # Nothing behind this may take them for true, whoever sent them.
+            # Nothing behind this may take them for true.
             request.take_headers([pair for pair in raw if not self._ours(pair[0])])
         shown = request.shown
         if shown is None:

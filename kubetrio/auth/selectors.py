@@ -65,7 +65,7 @@ def _of_fields(parsed: Callable[[], fields.Selector]) -> Read:
 
 
 def label_requirements(text: str) -> Read:
-    """The requirements of a label selector; numbers are compared by nobody who authorizes.
+    """The requirements of a label selector; numbers are compared by no authorizer.
 
     Args:
         text: as in a query.

@@ -71,7 +71,7 @@ LabelUsed = Callable[[str, str, str, str], Awaitable[None]]
 
 
 def user_of(claims: Claims) -> UserInfo:
-    """Whom a token stands for.
+    """User of a token.
 
     Args:
         claims: of the token.
@@ -108,7 +108,7 @@ class _Known(NamedTuple):
 
     Args:
         claims: what it says.
-        user: whom it stands for.
+        user: of the token.
         size: its length.
     """
 
@@ -244,7 +244,7 @@ class ServiceAccountTokens:
     # ------------------------------------------------------------------ judgement
 
     def _judge(self, known: _Known, digest: bytes, audiences: tuple[str, ...]) -> Walk[Found]:
-        """Whether a verified token is good now, for somebody.
+        """Return whether a verified token is good now, and its user.
 
         Raises:
             BadCredentials: it is not.
@@ -386,7 +386,7 @@ class ServiceAccountTokens:
         yield from self._label(namespace, secret_name, secret)
 
     def _label(self, namespace: str, name: str, secret: Seen) -> Walk[None]:
-        """Note on a Secret that its token was used today, unless somebody is about it."""
+        """Note on a Secret that its token was used today, unless another task does it."""
         today = datetime.fromtimestamp(self._env.now(), UTC)
         days = [(today + timedelta(days=more)).strftime("%Y-%m-%d") for more in (0, 1)]
         if secret.last_used in days or secret.uid in self._labelling:

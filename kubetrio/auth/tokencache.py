@@ -1,8 +1,8 @@
 """What was found out about tokens, kept for seconds so that others need not be asked again.
 
-Tokens are kept as digests under a key of this process, so that nobody can make entries meet.  The
-cache has room for a number of entries and of bytes; the ones not used for longest go first.  Who
-asks for a token while somebody else does waits for the same answer.
+Tokens are kept as digests under a key of this process, so that no client can make entries meet.
+The cache has room for a number of entries and of bytes; the ones not used for longest go first.
+Who asks for a token while another request does waits for the same answer.
 
 Source: k8s.io/apiserver/pkg/authentication/token/cache.
 """

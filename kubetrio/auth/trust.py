@@ -20,7 +20,7 @@ class RootBundle:
     """Authorities that verify what clients of this server are shown, as they are now.
 
     Args:
-        pem: certificates; empty when nobody knows them.
+        pem: certificates; empty when they are not known.
     """
 
     def __init__(self, pem: str = "") -> None:

@@ -29,7 +29,7 @@ class DialError(Exception):
 
 
 class HandshakeError(DialError):
-    """Somebody is there, and TLS with them failed."""
+    """A backend answers, and TLS with it failed."""
 
 
 class NotAllowed(DialError):

@@ -21,7 +21,7 @@ from kubetrio.backend.dial import io_words
 from kubetrio.machinery.status import ApiError, bad_request
 from kubetrio.transport import Transport
 
-MAX_HEAD_BYTES = 1024 * 1024  # Go's limit for answers is 10 MiB; nobody has that
+MAX_HEAD_BYTES = 1024 * 1024  # Go's limit for answers is 10 MiB; no backend sends that
 GONE_CHECK_S = 1.0
 HEAD_END = b"\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -45,7 +45,7 @@ class Upload:
 
     Args:
         pull: gives the next piece, empty at the end; may be cancelled and called again.
-        length: bytes in it, None when nobody knows.
+        length: bytes in it, None when it is not known.
     """
 
     pull: Pull
@@ -170,7 +170,7 @@ class Exchange:
         """The head of the answer; the request is sent meanwhile.
 
         Args:
-            gone: whether nobody waits for the answer any more; asked now and then.
+            gone: whether no client waits for the answer any more; asked now and then.
 
         Raises:
             BackendError: there is none.

@@ -54,7 +54,7 @@ def meanings(address: str) -> Iterator[Address]:
 
 
 def _nowhere(address: Address) -> bool:
-    """Whether nobody in particular is at an address: link-local, multicast and the like."""
+    """Return whether an address is of no particular machine: link-local, multicast and the like."""
     vague = address.is_link_local or address.is_multicast or address.is_unspecified
     return vague or address == BROADCAST
 
@@ -70,7 +70,8 @@ def proxyable(address: str) -> bool:
 def is_local(address: str) -> bool:
     """Whether an address is of this machine: one can be bound to it.
 
-    Also where the system cannot tell, for want of file descriptors: nobody gets past it by that.
+    Also where the system cannot tell, for want of file descriptors: no request gets past it by
+    that.
     """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:

@@ -89,13 +89,13 @@ def own_front_proxy(ca: str) -> Proxies:
 
 @dataclass(slots=True)
 class Trusted:
-    """Whom this server believes, now.
+    """Authorities that this server believes, now.
 
     Args:
         client_ca: authorities of client certificates, PEM; empty when there are none.
         proxies: how front proxies name users.
         root: the other way round: authorities by which clients believe this server.
-        signing: signs certificates of clients whom this server then believes; None without it.
+        signing: signs certificates of clients that this server then believes; None without it.
 
     Attributes:
         changed: set when it changes.
@@ -184,9 +184,9 @@ class PublishedAuthorities:
     Args:
         registry: what is served.
         operations: writes.
-        dispatcher: the commit stream, which says when somebody made or deleted it.
+        dispatcher: the commit stream, which tells when it is made or deleted.
         env: wall clock.
-        trusted: whom this server believes.
+        trusted: authorities that this server believes.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class PublishedAuthorities:
         self._key = self._target.key
 
     async def publish(self) -> None:
-        """The same at start: what is wrong with it is logged.
+        """Write the ConfigMap at the start; faults of its contents are logged.
 
         Raises:
             ApiError: the store takes no writes.

@@ -9,7 +9,7 @@ mandatory              made when missing; its spec and annotation are always set
                        shares and the lendable part of the level ``exempt``
 suggested              made when missing; its spec is set back while the annotation
                        ``apf.kubernetes.io/autoupdate-spec`` is true; where that is absent or not
-                       a boolean it becomes true if the generation is 1 (nobody changed the spec),
+                       a boolean it becomes true if the generation is 1 (the spec was not changed),
                        else false, and the object is its user's from then on
 neither                deleted if the annotation is true: an older version suggested it
 =====================  ======================================================================
@@ -248,7 +248,7 @@ class FlowConfig:
             else:
                 await self._operations.patch(target, kept, PRODUCER)
         except ApiError as error:
-            if error.code not in (404, 409):  # somebody else was faster: next time
+            if error.code not in (404, 409):  # another writer was faster: next time
                 raise
 
     async def _remove(self, kind: str, name: str, obj: Object) -> None:

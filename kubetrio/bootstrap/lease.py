@@ -120,7 +120,7 @@ class IdentityLease:
             log.warning("identity lease not renewed", name=self._target.name, reason=str(error))
 
     def _lease(self, stored: Object | None) -> Object:
-        """The Lease as it should be; whoever took it over keeps it."""
+        """Return the Lease as it should be; a holder that took it over keeps it."""
         base = stored or {
             "apiVersion": self._resource.api_version,
             "kind": self._resource.kind,

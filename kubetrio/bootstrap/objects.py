@@ -71,7 +71,7 @@ def replaced(stored: Object, wanted: Object) -> Object:
 
 
 def kept_in_order(stored: Object, wanted: Object) -> Object:
-    """What exists gets the spec that is wanted, unless somebody took it over."""
+    """What exists gets the spec that is wanted, unless a user took it over."""
     labels = stored["metadata"].get("labels") or {}
     managed = labels.get(AUTOMANAGED) == wanted["metadata"]["labels"][AUTOMANAGED]
     return {**stored, "spec": wanted["spec"]} if managed else stored

@@ -111,7 +111,7 @@ class DefaultRoles:
         try:
             await self._operations.create(target, wanted, OWN, sent=sent)
         except ApiError as error:
-            if error.code != 409:  # somebody was faster
+            if error.code != 409:  # another server was faster
                 raise
 
     async def _reconcile(self, kind: Kind, stored: Object, wanted: Object) -> None:
@@ -133,7 +133,7 @@ class DefaultRoles:
 
         def correct(live: Object) -> Object:
             if live["metadata"]["resourceVersion"] != meta["resourceVersion"]:
-                return live  # somebody wrote meanwhile: at the next start
+                return live  # another client wrote meanwhile: at the next start
             return {**corrected, "metadata": {**live["metadata"], **corrected["metadata"]}}
 
         await self._operations.patch(target, correct, OWN)

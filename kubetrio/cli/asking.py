@@ -51,7 +51,7 @@ class RemoteServer:
 
     Args:
         outgoing: calls it.
-        target: where it is, and as whom.
+        target: where it is, and the client's credentials.
     """
 
     def __init__(self, outgoing: Outgoing, target: Target) -> None:

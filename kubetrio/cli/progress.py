@@ -60,7 +60,7 @@ class Bar:
         self._draw(f"{self._label} [{bar}] {int(part * 100):3d}%")
 
     def turn(self) -> None:
-        """Show that something goes on, where nobody knows how much is left."""
+        """Show that something goes on, where it is not known how much is left."""
         if self._due():
             self._turns += 1
             self._draw(f"{self._label} {TURNS[self._turns % len(TURNS)]}")

@@ -161,7 +161,7 @@ def failing_checks(record: Record) -> tuple[str, ...]:
     address = address.strip("[]")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     believe(context, record.authority.encode())  # a certificate may be its own authority
-    with contextlib.suppress(OSError):  # readiness is for everybody unless a flag says otherwise
+    with contextlib.suppress(OSError):  # readiness is for every user unless a flag says otherwise
         context.load_cert_chain(record.certificate, record.key)
     with (
         socket.create_connection((address, int(port)), ANSWER_S) as plain,

@@ -50,7 +50,7 @@ class Told(Enum):
     TOLD = "told"
     GONE = "gone"
     HIDDEN = "hidden"
-    """Somebody has the data directory whose process this one does not see."""
+    """The process that has the data directory is not visible to this one."""
 
 
 def run(call: Call) -> int:

@@ -114,7 +114,7 @@ class Client:
         self._agent = user_agent.encode()
 
     def as_user(self, user: UserInfo) -> Client:
-        """A client of somebody else."""
+        """Return a client that acts as another user."""
         return Client(self._handle, self._registry, user, user_agent=self._agent.decode())
 
     def kind(self, api_version: str, kind: str) -> Kind:
@@ -275,7 +275,7 @@ class Client:
             field_manager: who writes.
 
         Raises:
-            ApiError: 400, 403, 404, 409 (somebody else was faster), 422, 429 and others.
+            ApiError: 400, 403, 404, 409 (another client was faster), 422, 429 and others.
         """
         kind, meta = kind or self.kind(obj["apiVersion"], obj["kind"]), obj["metadata"]
         path = _path(kind, meta.get("namespace", ""), meta["name"], subresource)

@@ -16,7 +16,7 @@ BUFFER_BYTES = 256 * 1024
 
 
 class Pieces:
-    """A stream's way to whoever takes it; see `api.response.Channel`."""
+    """A stream's way to its reader; see `api.response.Channel`."""
 
     framing = "raw"
 
@@ -47,7 +47,7 @@ class Pieces:
         await trio.lowlevel.checkpoint()
 
     async def wait_closed(self) -> None:
-        """Wait until nobody takes any more."""
+        """Wait until the reader takes no more."""
         while not self.ended:
             await self._changed.wait()
 

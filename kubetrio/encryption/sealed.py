@@ -399,7 +399,7 @@ class EncryptingStore:
                 progress(events[-1].revision)
 
     def _announced(self, event: Event) -> Event | None:
-        """An event with plain bytes; None, and a word in the log, if nobody can read it.
+        """An event with plain bytes; None, and a word in the log, if it cannot be read.
 
         Whoever writes has read what was there, so that only what lives out its time can be
         unreadable here, and then it was to whoever asked for it.

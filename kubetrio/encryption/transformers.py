@@ -1,8 +1,8 @@
 """How stored bytes are made of plain ones: the contract of providers, and the choice among them.
 
 A transformer works at once and over bytes, so that it can run wherever the bytes are: on the event
-loop or in a thread.  What takes a call to somebody else (a key that a plugin has to decrypt) is
-asked for by raising `KeyWanted`; whoever can wait fetches it and tries again.
+loop or in a thread.  What takes a call to another process (a key that a plugin has to decrypt) is
+asked for by raising `KeyWanted`; a caller that can wait fetches it and tries again.
 
 Source: k8s.io/apiserver/pkg/storage/value.
 """
@@ -136,7 +136,7 @@ Report = Callable[[str, str, float, TransformError | None], None]
 
 
 def unreported(_type: str, _prefix: str, _seconds: float, _error: TransformError | None) -> None:
-    """Nobody listens."""
+    """Reports nothing."""
 
 
 class Providers:
@@ -148,7 +148,7 @@ class Providers:
     Args:
         choices: in order, at least one.
         unknown: what is said of a value that none of them reads.
-        report: hears what was done, if somebody counts.
+        report: called with what was done, if it is counted.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Providers:
         return not self._choices[0].prefix
 
     def reported(self, report: Report) -> Providers:
-        """The same, with somebody who counts, also the choice of a key within a provider."""
+        """Return the providers with a report of each transformation, key choices included."""
         choices = [
             Prefixed(prefix, inner.reported(report) if isinstance(inner, Providers) else inner)
             for prefix, inner in self._choices

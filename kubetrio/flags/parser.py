@@ -83,7 +83,7 @@ def _add(group: argparse._ArgumentGroup, row: FlagRow) -> None:
 
 
 class _Once(argparse.Action):
-    """Refuses a second value: which of them is meant nobody can know."""
+    """Refuses a second value: the two do not say which is meant."""
 
     def __call__(
         self,

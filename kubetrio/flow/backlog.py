@@ -14,7 +14,7 @@ from kubetrio.flow.seats import GUESSED_SERVICE_TICKS
 from kubetrio.flow.ticket import Queue, Ticket
 
 SHOWN_QUEUES = 1000
-"""Up to so many queues, those that nobody uses have rows too."""
+"""Up to so many queues, unused ones have rows too."""
 FLOW = attrgetter("flow.schema", "flow.distinguisher")
 
 
@@ -132,7 +132,7 @@ class Backlog:
         return [queue.start_r(now) for queue in self.waiting_in.values()]
 
     def discounted_starts(self, now: int) -> list[int]:
-        """The same less the guessed work in progress."""
+        """Virtual starts without the guessed work in progress."""
         return [
             queue.start_r(now) - queue.seats_in_use * GUESSED_SERVICE_TICKS
             for queue in self.waiting_in.values()

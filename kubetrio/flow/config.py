@@ -43,7 +43,7 @@ class LevelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whom a rule is about; ``namespace`` is of service accounts only."""
+    """Subject of a rule; ``namespace`` is of service accounts only."""
 
     kind: str
     name: str

@@ -284,7 +284,7 @@ class Dispatcher:
     def overtakes(self, t: float, ticket: Ticket) -> bool:
         """Start a request that just arrived if ``dispatch`` would start it before any other."""
         if ticket.queue_length > 1:
-            return False  # somebody of its own queue is before it
+            return False  # a request of its own queue is before it
         level = self._level(ticket)
         turn = level.turn
         for one in self._backlog:

@@ -8,11 +8,11 @@ One event loop, many connections
 Trio works in rounds: it asks the operating system which sockets are ready, wakes all their tasks,
 and runs each to its next wait.  A cheap request is read, executed and answered within one step of
 its connection's task.  If it ran when it arrives, seats would never all be taken, nothing would
-queue, and whoever has most connections would have most of every round.  So:
+queue, and the client with most connections would have most of every round.  So:
 
 - what arrives while others wait, or in a *crowded* round, is handed to the dispatcher and parks.
   A round is crowded if more tasks run in it than the *window*: then more could arrive than may be
-  executed, and nobody knows whose turn it is before all of them are there;
+  executed, and whose turn it is is not known before all of them are there;
 - at the end of the round, when all that came has been classified, the dispatcher starts as much as
   the window allows: a few seats.  They run in the next round.  Requests that have started and
   wait for the store or their client hold their seats, which the levels' limits count, but no part
@@ -62,7 +62,7 @@ WINDOW_SEATS = 1
 CROWD_TASKS = 4
 # The same while there is one flow only: who comes newly waits for no more than some milliseconds.
 LONE_TASKS = 100
-# So many of a lone flow may have run since somebody looked at rounds: then it is time to look.
+# So many of a lone flow may have run since the last look at rounds: then it is time to look.
 UNSEEN_TASKS = 50
 # While requests wait, one is refused every so many rounds: the loop is for those that execute.
 ROUNDS_PER_REFUSAL = 8
@@ -103,7 +103,7 @@ class Gate:
         self.ticketless = TicketlessRequests(dispatcher, describe)
         self._parked = ParkedRequests()
         self._line: dict[trio.lowlevel.Task, None] = {}  # of those to be refused, oldest first
-        self._refusing = 0  # rounds with somebody in line
+        self._refusing = 0  # rounds with a refusal in line
         self._patience_s = patience_s
         self._retry_after_s = 1  # of the last request that gave up
         self._contention = FlowContention()
@@ -303,7 +303,7 @@ class Gate:
             self._kick()
 
     def _quiet(self, now: float) -> bool:
-        """Whether nobody waits, and the order of those that come in this round does not matter."""
+        """Return whether no request waits and the order within this round does not matter."""
         if self._parked:
             return False
         if now >= self._contention.until:

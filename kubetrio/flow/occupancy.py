@@ -3,7 +3,7 @@
 Time-weighted numbers (the demand statistics that steer borrowing, and the utilization histograms
 that sample "at the end of every nanosecond") all follow from one thing: how long the level was in
 each state.  So an event costs one dictionary update, and the averages and buckets are worked out
-when somebody asks.
+when they are read.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ Deviations from kube-apiserver
 The first four are what it takes to be within 2 % of fair in all of tests/scenarios.
 
 1. *Charged as used.*  There a request is charged ``G`` until it ends, then the difference.  A
-   queue with many long requests under way then seems to have used little, and whoever comes new
+   queue with many long requests under way then seems to have used little, and a newcomer
    waits behind it.
 2. *Backlogged queues keep their claim.*  There ``S`` is raised at every turn to ``R`` as of the
    arrival of the oldest request waiting, which takes from the flows whose requests are short,

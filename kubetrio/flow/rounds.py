@@ -63,7 +63,7 @@ class FlowContention:
     Attributes:
         flow: of the last request.
         until: until when that flow contends, by Trio's clock.
-        tasks: that run in this round, at most; 0 when nobody counts them.
+        tasks: that run in this round, at most; 0 when they are not counted.
     """
 
     def __init__(self) -> None:

@@ -188,7 +188,7 @@ class Queue:
         flying: initial seats of those.
         seats_in_use: by those, and by those lingering.
         base: such that ``base + flying * now`` is the virtual start; see ``start_r``.
-        lift: by how much the present head raised the virtual start, having found nobody waiting.
+        lift: by how much the present head raised the virtual start, with no request waiting.
         work: units of seat-seconds of all waiting.
         seats_waiting: seats of all waiting.
         initial_seats_waiting: of them, those to begin with.

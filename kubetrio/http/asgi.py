@@ -146,7 +146,7 @@ def pieces_of(body: bytes) -> Iterator[bytes]:
 
 
 async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
-    """The same for who waits between them."""
+    """Pieces for a caller that waits between them."""
     for piece in pieces_of(body):
         yield piece
 

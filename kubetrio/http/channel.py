@@ -95,5 +95,5 @@ class H1Channel:
                 parked += len(data)
                 self.parked.append(data)
                 if parked > MAX_PARKED_BYTES:
-                    self.broken = True  # nobody pipelines this much behind a watch
+                    self.broken = True  # no client pipelines this much behind a watch
                     return

@@ -1,8 +1,8 @@
 """How many connections there may be, and which one goes when there are too many.
 
-Each connection costs a file descriptor and some memory before anybody knows whose it is.  So those
+Each connection costs a file descriptor and some memory before its user is known.  So those
 without credentials have a bound of their own, well below the bound of all: behind a flood of them
-there is always room for somebody who has some.  When a bound is reached, the connection that has
+there is always room for a client that has some.  When a bound is reached, the connection that has
 waited longest without a request goes, and the new one is served; a client that has something to say
 says it at once.
 
@@ -91,7 +91,7 @@ class Presence:
     Args:
         identified: called with the user of a request that had credentials.
         user: name of who has shown credentials on it, or empty.
-        turn: waits for the turn of a request with a path, while nobody has.
+        turn: waits for the turn of a request with a path, while no credentials were shown.
         requests: how many are being served.
     """
 
@@ -234,7 +234,7 @@ class Connections:
         self._count(reason)
         if chosen is not None:
             chosen.scope.cancel()
-            self._drop(chosen)  # nobody ends it a second time
+            self._drop(chosen)  # it is not ended a second time
 
     def _count(self, reason: str) -> None:
         self._closed[reason] += 1

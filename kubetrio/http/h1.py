@@ -40,7 +40,7 @@ from kubetrio.transport import Transport, keep_alive, peer_closed
 
 log = Log("kubetrio.http")
 DRAIN_BYTES = 256 * 1024  # unread body that is cheaper to read than to reconnect for
-DRAIN_S = 0.5  # the same in time: an answer does not wait for what nobody reads
+DRAIN_S = 0.5  # the same in time: an answer does not wait for bytes that are not read
 LINGER_S = 0.5  # a socket closed on unread bytes resets, and the client may lose the answer
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NO_CONTENT = frozenset({204, 304})
@@ -59,7 +59,7 @@ class Upgrade(Exception):
 
 
 class Stranger(NamedTuple):
-    """What is done with a connection on which nobody has shown credentials.
+    """What is done with a connection without credentials.
 
     Args:
         identified: called with the user of the first request that has credentials.
@@ -120,7 +120,7 @@ class Connection:
             self.scope.cancel()
 
     def _known(self, user: UserInfo) -> None:
-        """Somebody has shown credentials: later requests need not tell of theirs."""
+        """Note that the client has shown credentials: later requests need not tell of theirs."""
         if self._stranger is not None:
             self._stranger.identified(user)
             self._stranger = None
@@ -188,7 +188,7 @@ class Connection:
         return message
 
     def _tunnels(self, message: Message) -> bool:
-        """Whether an upgrade is not for this server but for somebody behind it."""
+        """Whether an upgrade is not for this server but for a backend behind it."""
         path, _ = split_target(message.target)
         return message.complete and self._config.tunnels(message.method, path)
 
@@ -310,7 +310,7 @@ class Connection:
         if message.waiting() and message.expects_continue:
             message.expects_continue = False
             await self._write(CONTINUE)
-            self._enter(Phase.SERVING)  # a body for somebody else takes what time it takes
+            self._enter(Phase.SERVING)  # a body for a backend takes what time it takes
         while not message.chunks and message.waiting():
             await self._more_body(message)
             if message.broken:
@@ -335,7 +335,7 @@ class Connection:
             message.broken = True
 
     async def _drain(self, message: Message) -> bool:
-        """Read a body nobody wanted, if that is cheap; whether the connection can go on."""
+        """Read an unwanted body, if that is cheap; whether the connection can go on."""
         if message.expects_continue and message.size == 0:
             return False  # it was never asked for
         declared = message.headers.get(b"content-length")

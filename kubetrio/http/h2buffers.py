@@ -33,7 +33,7 @@ class Backlog:
     """What the HTTP/2 streams of all connections hold for clients that do not take it.
 
     A stream whose client has leave to be sent more, and has not waited long, only waits for the
-    server: a crowd of new watches may be more than the bound for a moment, and nobody loses one.
+    server: a crowd of new watches may be more than the bound for a moment, and none is lost.
 
     Args:
         limit_s: seconds without progress after which a stream is reset.

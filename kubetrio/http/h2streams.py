@@ -1,10 +1,11 @@
 """How much the HTTP/2 requests of all clients may hold, and whose go when there are too many.
 
 A stream costs a task, its header fields several times over and what came of its body, long before
-anybody knows what it asks for; a connection may have 250 of them.  So what requests hold is added
+it is known what it asks for; a connection may have 250 of them.  So what requests hold is added
 up over all connections.  Over the bound the one who holds most loses the newest request: first by
-user, then by connection, so that whoever asks for little is served beside a flood.  A stream that
-has not begun is refused in a way that lets its client try again; nothing is made for it before.
+user, then by connection, so that a client that asks for little is served beside a flood.  A stream
+that has not begun is refused in a way that lets its client try again; nothing is made for it
+before.
 
 A watch that may be served leaves this account: its user has rights, and `h2buffers` bounds what
 waits for its client.
@@ -45,7 +46,7 @@ MOST_BYTES = 16 * 1024 * 1024
 REQUEST_BYTES = 32 * 1024  # what a request holds beside its fields and its body, measured
 FIELD_BYTES = 640  # the same of a header field; and what it says is kept four times
 FIELD_COPIES = 4
-FREE_BYTES = 16 * 1024  # of a body that may come before anybody reads it, without more ado
+FREE_BYTES = 16 * 1024  # of a body that may come before it is read, without more ado
 LINGER_S = 1.0  # until a connection closes that was told to go, as long as Go waits
 TABLE_BYTES = 4096  # of header fields that a client is told to remember (RFC 7541, 4.2)
 
@@ -71,9 +72,9 @@ class Place:
         stream_id: which.
         size: bytes.
         more: gives the client leave to send as much of the body again as was read.
-        unread: bytes of its body that nobody has read.
+        unread: bytes of its body that are not read.
         owed: of all that came, what the client has not got leave to send again.
-        known: whether it is from somebody; else the connection ends with it.
+        known: whether its user is known; else the connection ends with it.
     """
 
     load: Load
@@ -98,7 +99,7 @@ class Place:
             self.more(self)
 
     def follow(self, request: Request) -> None:
-        """Note whether a request is from somebody."""
+        """Note whether the user of a request is known."""
         told = request.identified
 
         def identified(user: UserInfo) -> None:
@@ -119,7 +120,7 @@ class Place:
         self.load.drop(self)
 
     def leave(self) -> None:
-        """It is over."""
+        """Stop counting a stream that is over."""
         self.read()
         self.load.drop(self)
 
@@ -130,7 +131,7 @@ class Load:
 
     Args:
         budget: of all connections.
-        whose: name of the connection's user, empty as long as nobody has shown credentials.
+        whose: name of the connection's user, empty as long as no credentials were shown.
         ending: ends its streams.
     """
 
@@ -258,7 +259,7 @@ class Streams(dict[int, Any]):
     """The streams of an HTTP/2 connection.
 
     Hypercorn 0.18 looks a stream up for each piece of a request body and does not expect that it
-    was answered before: the whole connection, with everybody's requests on it, would break.
+    was answered before: the whole connection, with all requests on it, would break.
     """
 
     def __missing__(self, stream_id: int) -> Answered:

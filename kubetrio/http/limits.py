@@ -36,7 +36,7 @@ class H1Config:
         idle_timeout_s: seconds a connection may wait for its next request.
         head_timeout_s: seconds for a request head.
         write_timeout_s: seconds without progress in a response.
-        tunnels: whether an upgrade is for somebody behind the server, by method and path.
+        tunnels: whether an upgrade is for a backend behind the server, by method and path.
     """
 
     max_head_bytes: int = 128 * 1024

@@ -332,7 +332,7 @@ class Parser:
     def _feed_unknown(self, start: bytes) -> None:
         """Take a request with a method that llhttp does not know under the name of another.
 
-        Any token is a method (RFC 9110, 9.1); that nobody serves it is said further up.
+        Any token is a method (RFC 9110, 9.1); that it is not served is said further up.
         """
         found = METHOD.match(start)
         if found is None:

@@ -35,7 +35,7 @@ def user_of_peer(sock: socket.socket) -> UserInfo | None:
 
 
 def anybody_here(_: socket.socket) -> UserInfo:
-    """Whoever connects to the plain port is an administrator."""
+    """Every client of the plain port is an administrator."""
     return UNSECURED
 
 

@@ -63,7 +63,7 @@ def bind(host: str, port: int, *, shared: bool = False) -> sockets.socket:
 
 Who = Callable[[sockets.socket], UserInfo | None]
 UNIX_ADDRESS = "unix"
-"""What stands for the address of whoever is at the other end of a Unix socket."""
+"""Stands for the address of the client of a Unix socket."""
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ class Listener:
                 )
             await self._serve_transport(transport, peer)
         except OSError:
-            return  # the client's side broke: nobody to tell
+            return  # the client's side broke
         except Exception as error:  # noqa: BLE001  (a bug must cost a connection, not the server)
             log.error(error, "connection failed", stack=True, peer=peer.address)
         finally:

@@ -30,14 +30,14 @@ class Names:
 
     Args:
         common: the common name of its subject, or empty.
-        dns: its DNS names; addresses among them are for nobody.
+        dns: its DNS names; addresses among them are for no client.
     """
 
     common: str
     dns: tuple[str, ...]
 
     def extracted(self) -> tuple[str, ...]:
-        """What it is for when nobody says so; addresses are left out, as upstream leaves them."""
+        """Names that it is for when no flag says so; addresses are left out."""
         bare = self.common.removeprefix("*.")
         good = self.common == "*" or (len(bare) <= _MOST_NAME and _SUBDOMAIN.fullmatch(bare))
         names = tuple(name for name in self.dns if not _is_address(name))
@@ -106,7 +106,7 @@ class NameTable:
         return next((at for at, names in enumerate(self._others) if names.cover(name)), None)
 
     def at_address(self, address: str) -> int | None:
-        """The same for a client that named nobody, by the address it connected to."""
+        """Certificate for a client that named no server, by the address it connected to."""
         return self._named.get(address)
 
 

@@ -70,7 +70,7 @@ class ShownCertificate:
     """The certificate of one connection's client.
 
     Args:
-        user: who it says the client is, None for nobody in particular.
+        user: who it says the client is, None for no particular user.
         common_name: of its subject.
         chain: from it to the authority, DER; empty when it was not verified.
         ends: when the first certificate of the chain ends, seconds since the epoch.
@@ -111,13 +111,13 @@ class ShownCertificate:
         self._generation = trust.generation
 
     def worth(self) -> UserInfo | None:
-        """Who it says the client is: `UNUSABLE` if it is not good, None if it names nobody."""
+        """Who it says the client is: `UNUSABLE` if it is not good, None if it names no user."""
         if self._generation is not self._trust.generation:
             self._judge()
         return self._user if self._client and self._now() <= self._ends else UNUSABLE
 
     def user(self) -> UserInfo | None:
-        """The same for a request, which is counted."""
+        """Return its worth for a request, and record the lifetime that is left."""
         self._trust.lifetimes.observe(self._own_end - self._now())
         return self.worth()
 

@@ -1,4 +1,4 @@
-"""TLS of a listener: versions, suites, certificates by name, and whom client certificates count of.
+"""TLS of a listener: versions, suites, certificates by name, and authorities of clients.
 
 `Security` is what a listener asks for each connection.  It is read from files, and read again when
 they change: connections from then on have the new content, those that are open keep their own, and
@@ -31,7 +31,7 @@ log = Log("kubetrio.http")
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2 what has forward secrecy and authenticated encryption; TLS 1.3 has nothing else."""
 CIPHERS_OF_OLD = f"{CIPHERS}:ECDHE+AES"
-"""The same with what TLS 1.0 and 1.1 have."""
+"""Those of TLS 1.2, with what TLS 1.0 and 1.1 have."""
 _OLD = VERSIONS[:2]
 _NUMBERS = dict(
     zip(
@@ -90,7 +90,7 @@ class Security:
 
     Attributes:
         config: the same.
-        trust: whom client certificates count of, now.
+        trust: authorities of clients, now.
         authorities: of clients and of proxies, as they were last read: DER.
 
     Raises:

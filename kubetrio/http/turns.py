@@ -1,8 +1,8 @@
 """Turns of strangers: how many requests without credentials begin in one pass of the event loop.
 
-Whoever has shown no credentials on a connection can have as many requests under way as there may be
+A client without credentials can have as many requests under way as there may be
 such connections.  Each of them is little work, but a pass of the event loop is as long as all that
-begin in it, and everybody waits for its end.  So few of them begin in one pass, the first come
+begin in it, and all others wait for its end.  So few of them begin in one pass, the first come
 first; health checks have places of their own, since probes have no credentials either.
 """
 
@@ -33,7 +33,7 @@ class _Lane:
         self.waiting: deque[trio.Event] = deque()
 
     def next_pass(self) -> bool:
-        """Let the next ones begin; whether there is room for more, and so nobody waits.
+        """Let the next ones begin; whether there is room for more, and so none waits.
 
         Where the last ones filled the pass there is none, and only another pass makes some.
         """

@@ -1,7 +1,7 @@
 """Server-side apply: the new object and its owners, from the live object and what is applied.
 
 An applied object says all that its manager wants to say.  So it is merged into the live object,
-what the same manager said before and does not say now is taken out unless somebody else owns it,
+what the same manager said before and does not say now is taken out unless another manager owns it,
 and changing what others own is a conflict unless it is forced.  Source: KEP-555 and the
 documentation of Server-Side Apply.
 """
@@ -74,8 +74,8 @@ def apply(
         manager: Owned(claimed, config.api_version, None if last is None else last.time),
     }
     if last is not None and last.fields:
-        # The name and its like are never owned, and yet claimed by whoever sends them: without
-        # that, giving up the last label would take all of metadata along.
+        # The name and its like are never owned, and yet claimed by each client that sends them:
+        # without that, giving up the last label would take all of metadata along.
         asking = {**now, manager: now[manager]._replace(fields=sent)}
         try:
             merged = _prune(merged, asking, manager, last, rules)
@@ -88,7 +88,7 @@ def apply(
 
 
 def _prune(merged: Typed, owners: Owners, manager: Manager, last: Owned, rules: Rules) -> Typed:
-    """Take out what the manager owned, does not claim now, and nobody else owns."""
+    """Take out what the manager owned, does not claim now, and no other manager owns."""
     claimed = owners[manager]
     if last.api_version == claimed.api_version and not last.fields.difference(claimed.fields):
         return merged
@@ -106,7 +106,7 @@ def _prune(merged: Typed, owners: Owners, manager: Manager, last: Owned, rules: 
         f"failed add back dangling items: {at_last.format('pruned')}",
     )
     if given_back is not None:
-        # Only what the manager owned may go: what is in it and nobody's stays.
+        # Only what the manager owned may go: what is in it without an owner stays.
         kept = _named(_fields_of(given_back), schema)
         missing = _named(_fields_of(then), schema).difference(kept).intersection(gone)
         then = then._replace(value=without(then.value, missing, schema))
@@ -126,7 +126,7 @@ def _at(typed: Typed, api_version: str, rules: Rules, why: str = "") -> Typed | 
 
 
 def _give_back(merged: Typed, pruned: Typed, owners: Owners, rules: Rules) -> Typed:
-    """Put back what somebody owns, version by version, that of the pruned object first.
+    """Put back what managers own, version by version, that of the pruned object first.
 
     Both objects go on from one version to the next, so that what is put back in one of them is
     there in all that follow; what comes back is in the last of them.

@@ -1,7 +1,7 @@
 """What changed between two objects, as three sets of fields.
 
 Ownership of writes that are not applies follows from this comparison (KEP-555): a manager owns what
-it added or modified, and nobody owns what is gone.  Parts that did not change are skipped whole:
+it added or modified, and what is gone has no owner.  Parts that did not change are skipped whole:
 the same object in memory at once, an equal one after a comparison in C.
 
 One comparison is coarser than Go's: a part that only turns ``true`` into ``1`` where no type is

@@ -24,7 +24,7 @@ async def allowed(authorize: Authorize, attributes: Attributes) -> bool:
 
 
 class Client(NamedTuple):
-    """The client behind a write: what it was let in for, and whom to ask for more.
+    """The client behind a write: what it was let in for, and the authorizer to ask for more.
 
     Args:
         authorize: the server's authorizers.

@@ -50,7 +50,7 @@ ANONYMOUS = UserInfo("system:anonymous", groups=(UNAUTHENTICATED,))
 """The subject of a request without credentials."""
 
 UNUSABLE = UserInfo("")
-"""Stands for a client certificate that was verified and says nobody in particular."""
+"""Stands for a client certificate that was verified and names no particular user."""
 
 
 def user_info(user: UserInfo) -> dict[str, Any]:

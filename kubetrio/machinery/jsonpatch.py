@@ -22,7 +22,7 @@ MAX_COPY_BYTES = 3 * 1024 * 1024
 """Bytes of compact JSON that all ``copy`` operations of one patch may add."""
 
 BAD_MERGE_PATCH = "Invalid JSON Patch"
-"""What is said of a merge patch that is none, where nobody looked at it before."""
+"""What is said of a merge patch that is none, where it was not looked at before."""
 
 _index = re.compile(r"[+-]?[0-9]{1,18}")
 _MEMBERS = ("op", "path", "from", "value")

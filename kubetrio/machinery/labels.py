@@ -341,7 +341,7 @@ class _Parser:
                 raise ValueError(f"found '{found}', expected: ',', or identifier")
 
     def _good_items(self) -> set[str]:
-        """The same at a go, if nothing is wrong with them; else none, and nothing is taken."""
+        """Take all items at once if none is wrong; otherwise return none and take nothing."""
         tokens, begin = self._tokens, self._next
         try:
             items = tokens[begin : tokens.index(")", begin)]

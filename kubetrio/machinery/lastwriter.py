@@ -4,7 +4,7 @@ A write that changes fields dates the entry of its manager; what it takes from o
 from their entries, which keep their time.  So the writer's entry is new, dated later, or has fields
 that it had not; or, when a manager writes again within a second, it is dated by that second and
 owns a field that changed.  Writes that change no owned field (a deletion that waits for
-finalizers, a field that is removed) name nobody.
+finalizers, a field that is removed) name no manager.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SLACK_S = 1
 
 
 def writer_of(before: Json | None, after: Json, at: str, *, created: bool = False) -> str:
-    """Name the manager that wrote a state, or nobody: an empty text.
+    """Name the manager that wrote a state; an empty text for none.
 
     Args:
         before: the state that was replaced; None where it is not kept or there was none.

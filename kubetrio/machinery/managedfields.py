@@ -5,7 +5,7 @@ The three functions at the end are what a server calls.  Rules (KEP-555, the API
 
 - a manager is known by name, operation, subresource and, for updates, version;
 - entries that cannot be read, or none at all, leave the live ones as they are; one empty entry
-  clears them, and an object without entries is not tracked again before somebody applies to it;
+  clears them, and an object without entries is not tracked again before a client applies to it;
   then all that is there belongs to ``before-first-apply``;
 - a time changes when its manager takes fields, or applies something that changes the object;
 - beyond ten updaters, the oldest of one version become one, ``ancient-changes``.

@@ -1,8 +1,8 @@
-"""Who owns which fields of one object, and how that changes when somebody writes.
+"""Who owns which fields of one object, and how that changes with each write.
 
-The rules are those of KEP-555: whoever changes a field owns it, and who owned it before does not;
-what an object no longer has is nobody's.  Owners may have written in another version of the API:
-then both objects are compared in that version.
+The rules are those of KEP-555: the manager that changes a field owns it, and who owned it before
+does not; what an object no longer has has no owner.  Owners may have written in another version of
+the API: then both objects are compared in that version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 APPLY = "Apply"
 UPDATE = "Update"
 
-# What the server sets or the path says; nobody owns it.
+# What the server sets or the path says; no manager owns it.
 NEVER_OWNED = FieldSet.of(
     ("f:apiVersion",),
     ("f:kind",),
@@ -110,7 +110,7 @@ def excluding(*paths: Path) -> FieldFilter:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field that somebody else owns and that an apply would change.
+    """A field that another manager owns and that an apply would change.
 
     Args:
         manager: the owner.
@@ -124,7 +124,7 @@ class Conflict:
 
 
 class ConversionError(TypedError):
-    """An object does not fit its type in a version in which somebody owns fields of it.
+    """An object does not fit its type in a version in which a manager owns fields of it.
 
     Args:
         message: in kube-apiserver's words.
@@ -183,7 +183,7 @@ ONE_VERSION = Rules()
 def transfer(
     owners: Owners, manager: Manager, old: Typed, new: Typed, *, rules: Rules, force: bool
 ) -> tuple[dict[Manager, Owned], Comparison]:
-    """Take from everybody else what a write changes.
+    """Take from all other managers what a write changes.
 
     Args:
         owners: before the write.
@@ -273,7 +273,7 @@ def track_update(
     out, change = transfer(owners, manager, old, new, rules=rules, force=True)
     taken = change.set_now.difference(NEVER_OWNED)
     before = owners.get(manager)
-    # What the manager itself removed is not its any more, as with everybody else.
+    # What the manager itself removed is not its any more, as with all others.
     if before is not None and change.removed:
         left = before.less(change.removed)
         if left.fields:

@@ -162,7 +162,7 @@ def _binary_text(number: int) -> str:
 
 
 def _strip(coefficient: int, exponent: int) -> tuple[int, int]:
-    """The same number without trailing zeros in the coefficient."""
+    """Return the number without trailing zeros in the coefficient."""
     if not coefficient:
         return 0, 0
     while not coefficient % 10:

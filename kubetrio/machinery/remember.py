@@ -1,7 +1,7 @@
 """Caches whose size is bounded in bytes, because clients choose the keys; and how full they are.
 
 A cache of the whole process makes itself known here once, where it is made; nothing is counted
-until somebody asks.
+until it is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class CacheSize(NamedTuple):
     Args:
         place: module of the cache, below the package: ``api/request``.
         entries: how many are kept.
-        size: bytes of what clients chose of them, None where nobody can tell.
+        size: bytes of what clients chose of them, None where it is not known.
     """
 
     place: str
@@ -67,7 +67,7 @@ def counted_map(
     Args:
         module: where it is, dotted.
         entries: it.
-        size: bytes of one of its keys, None where nobody can tell.
+        size: bytes of one of its keys, None where it is not known.
     """
     place = place_of(module)
 

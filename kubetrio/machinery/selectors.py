@@ -1,4 +1,4 @@
-"""The selectors of one request, parsed once and only when somebody asks for them."""
+"""The selectors of one request, parsed once and only when they are asked for."""
 
 from __future__ import annotations
 
@@ -60,4 +60,4 @@ class Selectors:
             try:
                 one()
             except ValueError:
-                continue  # kept, and raised for whoever asks
+                continue  # kept, and raised for the caller

@@ -49,7 +49,7 @@ class RequestKey(NamedTuple):
 
 
 class Gathered:
-    """Gauges read when somebody asks, for numbers that exist anyway."""
+    """Gauges read at each scrape, for numbers that exist anyway."""
 
     def __init__(self) -> None:
         self._sources: list[Callable[[], Iterable[prometheus.Metric]]] = []
@@ -184,7 +184,7 @@ class Level:
 class Metrics:
     """All metrics of one server.
 
-    Requests are counted in plain numbers and turned into metric families when somebody scrapes:
+    Requests are counted in plain numbers and turned into metric families at each scrape:
     the client library's own counters cost more than the store's read.
 
     Attributes:
@@ -358,7 +358,7 @@ def cache_families(fills: Iterable[tuple[str, int, int | None]]) -> Iterable[pro
     """Caches by place; those of one module are added up.
 
     Args:
-        fills: place, entries and bytes of each, the latter None where nobody can tell.
+        fills: place, entries and bytes of each, the latter None where it is not known.
     """
     count = prometheus.GaugeMetricFamily(
         "kubetrio_cache_entries", "Entries of caches by module.", labels=("cache",)

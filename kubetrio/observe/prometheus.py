@@ -1,4 +1,4 @@
-"""The client library of Prometheus, imported when somebody asks for metrics.
+"""The client library of Prometheus, imported when metrics are asked for.
 
 It brings an HTTP server and a mail parser with it: two megabytes, and a part of the start.
 """

@@ -1,4 +1,4 @@
-"""Counters and histograms with labels, kept in plain numbers and shown when somebody scrapes.
+"""Counters and histograms with labels, kept in plain numbers and shown at each scrape.
 
 Counting is an addition to a dictionary of integers; the client library of Prometheus, whose own
 counters cost more than reading an object from the store, is only asked for the text.
@@ -15,7 +15,7 @@ from kubetrio.observe import prometheus
 PART_HISTOGRAMS = 2
 """Histograms that are collected before others run: about a millisecond."""
 PART_SAMPLES = 50
-"""The same for counters."""
+"""Counters that are collected before others run."""
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Those of Prometheus' client library for Go."""
 Labels = tuple[str, ...]

@@ -95,7 +95,7 @@ class Outgoing:
         """Send a request and read its answer; redirects are not followed.
 
         Args:
-            target: whom to call.
+            target: server to call.
             method: HTTP method.
             url: in place of that of the target.
             body: what to send.
@@ -182,7 +182,7 @@ class Outgoing:
             self._clients.move_to_end(target)
             return found
         context = await self._env.run_blocking(_context, target)
-        if target in self._clients:  # somebody was faster
+        if target in self._clients:  # another task was faster
             return self._clients[target]
         auth = (target.username, target.password) if target.username else None
         limits = httpx2.Limits(

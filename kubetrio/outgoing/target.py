@@ -1,4 +1,4 @@
-"""Whom a call goes to, and how kubeconfig files say it.
+"""Targets of calls, and how kubeconfig files say it.
 
 Source: docs "Organizing Cluster Access Using kubeconfig Files", "Webhook Mode", "Webhook Token
 Authentication" (kubeconfig files of webhooks: the cluster is the webhook, the user is the server).
@@ -17,12 +17,12 @@ Object = Mapping[str, Any]
 
 
 class TargetError(ValueError):
-    """A file does not say whom to call; the text is one line."""
+    """A file does not say which server to call; the text is one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A server that is called, and as whom.
+    """A server that is called, and the credentials.
 
     Args:
         url: where it is.
@@ -34,7 +34,7 @@ class Target:
         token_file: of a token that is read anew for each call, in place of `token`.
         username: for basic authentication.
         password: the same.
-        insecure: whether its certificate may be anybody's.
+        insecure: whether its certificate is not verified.
     """
 
     url: str

@@ -60,7 +60,7 @@ def exposed(path: Path) -> str | None:
 
 
 def owner_of(path: Path) -> str:
-    """Who else owns a file or directory, empty where it is this user or nobody can tell."""
+    """Other owner of a file or directory; empty for this user and where it is not known."""
     try:
         uid = path.stat().st_uid
     except OSError:

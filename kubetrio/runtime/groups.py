@@ -1,6 +1,6 @@
 """Exceptions that leave a block as they were raised in it.
 
-Nurseries put what passes them into groups.  Whoever uses a context manager of ours has not opened
+Nurseries put what passes them into groups.  A user of our context managers has not opened
 those nurseries and need not know of them.
 """
 

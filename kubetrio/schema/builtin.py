@@ -38,7 +38,7 @@ def parsed(name: str) -> Json:
 
 @cache
 def load(name: str) -> Json:
-    """The same, cached for the life of the process."""
+    """Return what `parsed` does, cached for the life of the process."""
     return parsed(name)
 
 

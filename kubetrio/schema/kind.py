@@ -2,7 +2,7 @@
 
 A built-in kind is made of facts (``schemas/``) and of what its folder in ``kinds`` says of it; a
 CustomResourceDefinition makes the same value of a schema at run time.  Whoever needs to know
-something of a kind asks its value; nobody looks a name up in a table of their own.
+something of a kind asks its value; no module has a table of names of its own.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Conversion(NamedTuple):
 
     @classmethod
     def awaited(cls, convert: WaitingConvert, coerce: Convert | None = None) -> Conversion:
-        """A conversion that waits, and that nobody gets without waiting."""
+        """A conversion that is only done by waiting for it."""
         return cls(_waited_for, _waited_for, convert, coerce=coerce)
 
 
@@ -261,7 +261,7 @@ class Kind:
         deprecated: warning that goes with every answer about it, or empty.
         serves: name of what serves the collection, where objects are not stored; a name of
             ``api.subverbs``.
-        open: whether anybody may ask, about themselves, rights or not.
+        open: whether any user may ask, about themselves, rights or not.
         builtin: whether it is part of the server and not of a definition.
         parts: makes the rest of it.
     """

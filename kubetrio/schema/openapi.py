@@ -63,7 +63,7 @@ SWAGGER_PROTOBUF: Final = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
 )
-"""The same for the v2 document."""
+"""Media types of the v2 document in protobuf."""
 HASHES: Final = 32
 """Documents that are hashed in a step."""
 CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}

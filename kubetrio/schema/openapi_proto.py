@@ -62,7 +62,7 @@ class Messages:
         return finish(self.steps(document))
 
     def steps(self, document: Json) -> Steps[bytes]:
-        """``encode`` a little at a time, for whoever has something else to do in between.
+        """``encode`` a little at a time, for a caller that does other work in between.
 
         Args:
             document: the document as JSON.

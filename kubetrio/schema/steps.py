@@ -1,4 +1,4 @@
-"""Work that is done a little at a time, by whoever has something else to do in between.
+"""Work that is done a little at a time, by a caller that does other work in between.
 
 A generator that yields nothing, often, and returns its result.  The rooms that make values know no
 event loop; what runs them does, and lets other tasks have their turn at each step.
@@ -29,7 +29,7 @@ RELEASED = 64
 
 
 def release(large: dict[str, Any]) -> Steps[None]:
-    """Empty a large map some entries at a time; nobody else may need it any more.
+    """Empty a large map some entries at a time; no other part may need it any more.
 
     A million containers take 50 ms to free, if that happens at once.
     """

@@ -102,7 +102,7 @@ class Decoder:
         return self._printable(done)
 
     def _dropped(self, raw: Any, repeated: Mapping[int, Pairs], report: Report) -> Json:
-        """The same of a value of which there is something to report."""
+        """Convert a value of which there is something to report."""
         if not repeated and type(raw) is dict:
             try:
                 done: Json = self.dropping(raw)

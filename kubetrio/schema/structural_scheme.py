@@ -30,7 +30,7 @@ _OPTIONS = frozenset({
     "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions",
     "WatchEvent",
 })  # fmt: skip
-# Kinds without a version: the scheme takes them in any, also in one that nobody has.
+# Kinds without a version: the scheme takes them in any, also in one that does not exist.
 _UNVERSIONED = frozenset({"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"})
 INTERNAL = "__internal"
 LONGEST_KIND = 512  # characters of group, version and kind: nothing longer is registered

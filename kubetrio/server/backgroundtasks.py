@@ -1,7 +1,7 @@
 """What a server does of its own accord: controllers, and what keeps its own objects in order.
 
-All of it can be stopped for a moment.  It is level-triggered: whoever begins anew looks at what is
-stored then, and a key that somebody was at is given out again.
+All of it can be stopped for a moment.  It is level-triggered: a task that begins anew looks at what
+is stored then, and a key that was being worked on is given out again.
 """
 
 from __future__ import annotations

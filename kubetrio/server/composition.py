@@ -1,7 +1,7 @@
 """One composition: the server that runs, without what it listens on.
 
 `open_server` puts sockets before it, tests talk to it in memory: it is the same for both, and for
-whoever embeds it.
+the embedding program.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Core:
         state: what health checks look at.
         flow_config: keeps the objects of flow control, None without them.
         table: its controllers, whether they run or not.
-        trusted: whom it believes, and what it signs with.
+        trusted: authorities it believes, and what it signs with.
         definitions: has custom resources served.
         port: that clients reach.
     """
@@ -203,7 +203,7 @@ async def open_core(
         env: clocks, randomness and threads.
         parts: what an embedder adds.
         port: port that clients reach, for documents and objects that name it.
-        trusted: whom it believes.
+        trusted: authorities it believes.
         issuer: signs service account tokens, None without a key.
 
     Raises:
@@ -364,7 +364,7 @@ async def bootstrap(
         built: the server, on an open store.
         state: what health checks look at.
         port: port that clients reach.
-        trusted: whom it believes.
+        trusted: authorities it believes.
 
     Raises:
         StartError: the store takes no writes.

@@ -131,7 +131,7 @@ class Server:
         Faults end, but for those of ``--faults``, which begin anew.
 
         Raises:
-            ResetError: requests do not end, or somebody else keeps writing.
+            ResetError: requests do not end, or another writer goes on.
             StoreError: it cannot be written.
         """
         self.api.faults.reset()
@@ -215,7 +215,7 @@ def _proxies(
     """How authenticating proxies name users.
 
     Where nothing is said, it is how this server names them to aggregated ones by a certificate of
-    its own authority: they find out here whom to believe.
+    its own authority: they find its authority here.
 
     Raises:
         StartError: any client could name any user.

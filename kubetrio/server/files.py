@@ -140,7 +140,7 @@ def check_kubelet(config: Config) -> None:
 
 
 def load_tokens(config: Config) -> StaticTokens:
-    """Read the token file; without one, nobody has a token of it.
+    """Read the token file; without one, it has no tokens.
 
     Raises:
         StartError: it cannot be used.

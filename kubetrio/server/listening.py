@@ -71,7 +71,7 @@ class Sockets:
             if one is not None:
                 one.close()
         if self.unix is not None and self.path is not None:
-            with suppress(OSError):  # somebody has removed it
+            with suppress(OSError):  # it was removed meanwhile
                 self.path.unlink()
 
 
@@ -115,13 +115,13 @@ def _bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
 
 
 def _unix(path: Path, mode: int) -> socket.socket:
-    """A Unix socket; one that nobody listens on any more is removed."""
+    """A Unix socket; one without a listener is removed."""
     if not hasattr(socket, "AF_UNIX"):
         raise StartError("--unix-socket: this system has no Unix sockets")
     _forsake(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Nobody connects before it listens, and then the mode is right.
+        # No client connects before it listens, and then the mode is right.
         listening.bind(str(path))
         path.chmod(mode)
         listening.listen(BACKLOG)
@@ -136,7 +136,7 @@ def _forsake(path: Path) -> None:
     """Remove a socket that a server has left behind.
 
     Raises:
-        StartError: somebody listens there, or it is no socket.
+        StartError: another process listens there, or it is no socket.
     """
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):

@@ -40,7 +40,7 @@ class Parts:
 
     Args:
         kinds: served beside the built-in ones.
-        authorizers: asked before the server's own; the first opinion counts, and nobody is asked
+        authorizers: asked before the server's own; the first opinion counts, and none is asked
             about ``system:masters``.
         admission: plugins, asked before quotas; one with the name of one of the server's own takes
             its place.

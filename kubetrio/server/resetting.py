@@ -4,9 +4,9 @@ What is stored is written back as ordinary revisions, so that all that follows t
 follows: informers, the definitions that are served, roles, allocators, quotas, flow control, and
 watches of clients.  resourceVersions go on growing.  Admission and finalizers are not asked.
 
-Nobody else writes meanwhile.  Requests that are under way are waited for, those that come then wait
-as for a seat, and the tasks of the server are stopped and begun anew: what they have decided by the
-state before is not written after it.
+No other client writes meanwhile.  Requests that are under way are waited for, those that come then
+wait as for a seat, and the tasks of the server are stopped and begun anew: what they have decided
+by the state before is not written after it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class SnapshotRestorer:
         """Bring back what was stored, and end all watches and other streams of clients.
 
         Raises:
-            ResetError: requests do not end, or somebody else keeps writing.
+            ResetError: requests do not end, or another writer goes on.
             StoreError: it cannot be written.
         """
         several = self._api.storage.store.rewinding
@@ -106,7 +106,7 @@ class SnapshotRestorer:
         """
         in_flight = self._api.edge.in_flight
         with trio.move_on_after(UNDER_WAY_S):
-            # The hot path tells nobody of an end: it is looked for.
+            # The hot path does not announce an end: it is looked for.
             while in_flight.requests > hold.waiting:  # noqa: ASYNC110
                 await trio.sleep(LOOK_EACH_S)
             return

@@ -282,7 +282,7 @@ async def connect(
     Args:
         handle: the pipeline, such as ``api.handle``.
         env: wall clock of the server.
-        certificate: who the client is, as a verified client certificate; None for nobody.
+        certificate: who the client is, as a verified client certificate; None for none.
         config: limits of the connection.
         capacity: bytes that each direction holds before a writer must wait.
     """

@@ -87,7 +87,7 @@ class Writes(Base):
         return [write for write in self.seen if write.user.name == user]
 
     def by_controllers(self) -> list[Write]:
-        """What controllers wrote, each as somebody else than the server itself."""
+        """What controllers wrote, each as another user than the server itself."""
         mine = ("system:serviceaccount:kube-system:", "system:kube-controller-manager")
         return [write for write in self.seen if write.user.name.startswith(mine)]
 
@@ -177,7 +177,7 @@ class Controlled:
     writes: Writes
 
     async def settled(self) -> None:
-        """Wait until nobody has anything to do."""
+        """Wait until no controller has anything to do."""
         await wait_all_tasks_blocked(0.002)
 
 

@@ -45,8 +45,8 @@ from kubetrio.tls.pki import Pki
 ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
 PORT = 6443
 ACCOUNTS = ("ServiceAccount",)
-"""Off where controllers do not run: nobody makes the accounts that the plugin looks for, and it
-would refuse every pod."""
+"""Off where controllers do not run: no controller makes the accounts that the plugin looks for, and
+it would refuse every pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -375,7 +375,7 @@ class FollowingStore(MemoryStore):
         leader.on_progress(self.progress)
 
     def learn(self, events: Sequence[Event]) -> None:
-        """Be told of a commit, by whomever."""
+        """Take a commit, whichever writer made it."""
         live = self.live()
         mine: list[Logged] = []
         for event in events:

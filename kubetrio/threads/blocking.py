@@ -100,7 +100,7 @@ def _end(run: ServerRun, raised: BaseException | None) -> None:
 
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """Have SIGTERM raise `SystemExit`, where nobody else handles it."""
+    """Have SIGTERM raise `SystemExit`, where no other handler is set."""
     ours = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -154,7 +154,7 @@ class ServerThread:
 
 
 def waited(future: Future[T], cancel: Callable[[], None]) -> T:
-    """The result of a call; whoever is interrupted while waiting cancels it.
+    """The result of a call; a caller that is interrupted while waiting cancels it.
 
     Args:
         future: of the call.

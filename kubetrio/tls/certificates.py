@@ -40,7 +40,7 @@ _NUMBERS = re.compile(r"[0-9.]+")  # an address that is none
 NO_CERTIFICATES = "data does not contain any valid RSA or ECDSA certificates"
 
 KUBELET_CLIENT = "kube-apiserver-kubelet-client"
-"""Common name of what a server shows to kubelets; nobody is that user at a server."""
+"""Common name of what a server shows to kubelets; no user of a server has that name."""
 FRONT_PROXY_CLIENT = "front-proxy-client"
 """Common name of what a server shows to aggregated API servers."""
 KUBELET_ADMINS = "kubetrio:kubelet-api-admins"
@@ -313,7 +313,7 @@ def verifies(authorities: bytes, cert: Path, key: Path) -> bool:
 
 
 def read_certificate(der: bytes) -> x509.Certificate:
-    """Read a certificate whoever gave it.
+    """Read a certificate from any source.
 
     Args:
         der: the certificate.

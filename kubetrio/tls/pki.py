@@ -180,7 +180,7 @@ def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
 
 
 def ensure_front_proxy_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
-    """The same for aggregated API servers, which believe whom it names.  Blocking.
+    """Ensure the client certificate of the front proxy, for aggregated API servers.  Blocking.
 
     Args:
         cert_dir: a directory that `ensure` has brought in order.
@@ -270,7 +270,7 @@ class _Issuer:
                 raise
         leaves = (self._leaf("apiserver", ca, names), self._leaf("admin", ca, frozenset()))
         if (self._directory / f"{_KUBELET_CLIENT}.crt").exists():
-            # One of an earlier release is replaced before anybody is shown it again.
+            # One of an earlier release is replaced before a client is shown it again.
             with contextlib.suppress(PkiError):  # told when a kubelet is connected to
                 self._leaf(_KUBELET_CLIENT, ca, frozenset())
         return min(*(renewal(leaf, ca) for leaf in leaves), *last)

@@ -1,7 +1,7 @@
 """The watch hub: each commit goes to every watcher of its keys, in revision order.
 
-Revisions grow, with gaps: a cursor may be at one that nobody made, and the newest revision may grow
-without an event.
+Revisions grow, with gaps: a cursor may be at one that no write made, and the newest revision may
+grow without an event.
 
 A watcher is in one of two states, moved between by synchronous code only:
 
@@ -242,7 +242,7 @@ class Hub:
             del self._groups[group.prefix]
 
     def progress(self, revision: Revision) -> None:
-        """Note the newest revision: up to it nobody waits for an event that is not here.
+        """Note the newest revision: up to it no watcher waits for an event that is not here.
 
         Live watchers have come as far, and their bookmarks say so, without being called.
         """
@@ -296,7 +296,7 @@ class Hub:
         return min(self._at_once, BYTES_AT_ONCE // max(size, 1))
 
     def _hand(self, watchers: Sequence[Watcher], batch: Batch, upto: Revision) -> None:
-        """Give a batch to those that are live, but nobody an event a second time.
+        """Give a batch to those that are live, but no watcher an event a second time.
 
         Args:
             watchers: of one group.

@@ -87,7 +87,7 @@ class NodeAuthorizer:
             ("resource.k8s.io", "resourceslices"): self._slice,
             ("", "nodes"): self._node,
             ("", "pods"): self._pod,
-            # The feature is off: nobody's kubelet asks for certificates of pods.
+            # The feature is off: no kubelet asks for certificates of pods.
             ("certificates.k8s.io", "podcertificaterequests"): lambda *_: NO_OPINION,
         }
 

@@ -1,4 +1,4 @@
-"""RBAC: what roles allow whom they are bound to.
+"""RBAC: what roles allow the users that they are bound to.
 
 Roles and bindings are in memory (informers), and what was once found for a question is remembered
 until one of them changes: then everything is forgotten, and the next request is judged by the new
@@ -34,10 +34,10 @@ Object = Mapping[str, Any]
 
 REMEMBERED = 10_000
 LONGEST = 1024
-"""Questions that are remembered with their answers, and characters of one: anybody may ask."""
+"""Questions that are remembered with their answers, and characters of one: any client may ask."""
 COLLECTIONS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
 SUBJECT = "subject"
-"""Index of bindings by whom they are for."""
+"""Index of bindings by subject."""
 
 Ways = tuple[tuple[frozenset[str], Verdict], ...]
 """What allows something: names of objects, empty for all, and the verdict, in order."""
@@ -57,7 +57,7 @@ class RoleError(Exception):
 
 
 class Granted(NamedTuple):
-    """One binding that applies to somebody.
+    """One binding that applies to a user.
 
     Args:
         binding: the binding.
@@ -160,7 +160,7 @@ class Rbac:
     # ------------------------------------------------------------------ rules of a user
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
-        """What somebody may do in a namespace, as a SelfSubjectRulesReview tells it."""
+        """Return what a user may do in a namespace, as a SelfSubjectRulesReview tells it."""
         errors: list[RoleError] = []
         resources: list[dict[str, Any]] = []
         paths: list[dict[str, Any]] = []
@@ -177,7 +177,7 @@ class Rbac:
         return Rules(resources, paths, incomplete=False, error=aggregate(map(str, errors)))
 
     def rules(self, user: UserInfo, namespace: str, errors: list[RoleError]) -> list[Object]:
-        """The rules of all roles that are bound to somebody.
+        """Yield the rules of all roles that are bound to a user.
 
         Args:
             user: who.
@@ -191,7 +191,7 @@ class Rbac:
     def _granted(
         self, user: UserInfo, namespace: str, errors: list[RoleError]
     ) -> Iterator[Granted]:
-        """The bindings that apply to somebody: of the cluster, then of the namespace."""
+        """Yield the bindings that apply to a user: of the cluster, then of the namespace."""
         yield from self._applying("clusterrolebindings", user, "", errors)
         if namespace:
             yield from self._applying("rolebindings", user, namespace, errors)
@@ -243,7 +243,7 @@ class Rbac:
 
 
 def _subjects(item: Item) -> Iterator[str]:
-    """Whom a binding is for: index values, each with the namespace in which it counts."""
+    """Subjects of a binding: index values, each with the namespace in which it counts."""
     binding = item.object
     namespace = binding["metadata"].get("namespace") or ""
     for subject in binding.get("subjects") or ():

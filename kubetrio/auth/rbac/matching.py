@@ -136,7 +136,7 @@ def missing(owned: Sequence[Object], wanted: Iterable[Object]) -> list[Object]:
     """What of some rules is not contained in others, broken down.
 
     Args:
-        owned: rules that somebody has.
+        owned: rules that a user has.
         wanted: rules that are compared with them.
     """
     own = [rule_of(rule) for rule in owned]

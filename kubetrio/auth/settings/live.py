@@ -67,7 +67,7 @@ class Counted:
         self._decisions[self._allowed if allowed else self._denied] += 1
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules | Awaitable[Rules]:
-        """What it lets somebody do, where it can list that."""
+        """Return what it lets a user do, where it can list that."""
         if isinstance(self._authorizer, RuleLister):
             return self._authorizer.rules_for(user, namespace)
         return Rules()

@@ -1,6 +1,6 @@
 """The Webhook authorizer: asks a server by SubjectAccessReviews and remembers what it said.
 
-It waits without a lock, so a webhook that itself asks this server something holds nobody up but
+It waits without a lock, so a webhook that itself asks this server something holds no request up but
 the request that it is asked about.
 
 Source: docs "Webhook Mode", "Authorization" (AuthorizationConfiguration);
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kubetrio.auth.webhook.conditions import Conditions
 
 MOST_CHARACTERS = 10_000
-"""Of a question that is remembered: nobody fills the memory with long ones."""
+"""Of a question that is remembered: long ones cannot fill the memory."""
 MOST_ANSWER_BYTES = 1024 * 1024
 TRIES = 5
 FIRST_WAIT_S, FACTOR, JITTER = 0.5, 1.5, 0.2
@@ -122,7 +122,7 @@ class WebhookAuthorizer:
         return self._ask(attributes, spec, key)
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
-        """None: a webhook cannot be asked for all that somebody may do."""
+        """None: a webhook cannot be asked for all that a user may do."""
         del user, namespace
         return Rules(incomplete=True, error=_NO_RULES)
 

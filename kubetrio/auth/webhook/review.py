@@ -66,7 +66,7 @@ class Status(NamedTuple):
 
     Args:
         allowed: yes.
-        denied: no, and nobody else is to be asked.
+        denied: no, and no other authorizer is asked.
         reason: why.
     """
 

@@ -121,7 +121,7 @@ def ask(servers: str) -> dict[str, Any]:
         servers: value of ``--etcd-servers``.
 
     Raises:
-        Mistake: nobody answers, or somebody else.
+        Mistake: no server answers, or another one.
     """
     if not servers:
         raise Mistake("--etcd-servers is missing: it says where the data directory is")

@@ -41,7 +41,7 @@ examples:
 
 
 def run(call: Call) -> int:
-    """Lay them; the exit code is 1 where a file cannot be written or is somebody else's."""
+    """Lay them; the exit code is 1 where a file cannot be written or is of another program."""
     call.refuse_rest()
     directory: Path = call.options.directory.absolute()
     if os.name != "posix":
