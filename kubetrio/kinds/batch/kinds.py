@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from kubetrio.kinds.common.builtinkind import BuiltinKind, lazily
 from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.common.writerules import WriteRules
+from kubetrio.schema.fieldselectors import FieldSelectors, at
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
-    from kubetrio.kinds.batch import defaults, preparation, printers, selectors
+    from kubetrio.kinds.batch import defaults, preparation, printers
     from kubetrio.kinds.batch.validation import jobs as validation_jobs
 else:
     defaults = lazily(f"{__package__}.defaults")
     preparation = lazily(f"{__package__}.preparation")
     printers = lazily(f"{__package__}.printers")
-    selectors = lazily(f"{__package__}.selectors")
     validation_jobs = lazily(f"{__package__}.validation.jobs")
 
 KINDS: Mapping[str, BuiltinKind] = {
@@ -39,7 +39,10 @@ KINDS: Mapping[str, BuiltinKind] = {
         ),
         defaults={"v1": defaults.JOBS},
         printer=PrinterRow(printers.job),
-        selectors=selectors.JOBS,
+        selectors=FieldSelectors(
+            getters={"status.successful": at("status.succeeded", "0")},
+            refusal="field label {quoted} not supported for {kind}",
+        ),
     ),
 }
 """By plural name."""

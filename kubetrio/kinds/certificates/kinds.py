@@ -13,14 +13,14 @@ from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.common.writerules import SPEC, STATUS, WriteRules
 from kubetrio.machinery.names_validation import any_name
 from kubetrio.machinery.ownership import excluding
+from kubetrio.schema.fieldselectors import SHORT, FieldSelectors, at
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
-    from kubetrio.kinds.certificates import preparation, printers, selectors, validation
+    from kubetrio.kinds.certificates import preparation, printers, validation
 else:
     preparation = lazily(f"{__package__}.preparation")
     printers = lazily(f"{__package__}.printers")
-    selectors = lazily(f"{__package__}.selectors")
     validation = lazily(f"{__package__}.validation")
 
 KINDS: Mapping[str, BuiltinKind] = {
@@ -39,7 +39,7 @@ KINDS: Mapping[str, BuiltinKind] = {
             },
         ),
         printer=PrinterRow(printers.certificate_signing_request),
-        selectors=selectors.CERTIFICATESIGNINGREQUESTS,
+        selectors=FieldSelectors(getters={"spec.signerName": at("spec.signerName")}, refusal=SHORT),
     ),
 }
 """By plural name."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kubetrio.kinds.core.printers import network as printers_network
     from kubetrio.kinds.core.printers import pods as printers_pods
     from kubetrio.kinds.core.printers import storage as printers_storage
-    from kubetrio.kinds.core.printers import workloads as printers_workloads
     from kubetrio.kinds.core.validation import claims as validation_claims
     from kubetrio.kinds.core.validation import cluster as validation_cluster
     from kubetrio.kinds.core.validation import configs as validation_configs
@@ -53,7 +52,6 @@ else:
     printers_network = lazily(f"{__package__}.printers.network")
     printers_pods = lazily(f"{__package__}.printers.pods")
     printers_storage = lazily(f"{__package__}.printers.storage")
-    printers_workloads = lazily(f"{__package__}.printers.workloads")
     selectors = lazily(f"{__package__}.selectors")
     validation_claims = lazily(f"{__package__}.validation.claims")
     validation_cluster = lazily(f"{__package__}.validation.cluster")
@@ -193,7 +191,7 @@ KINDS: Mapping[str, BuiltinKind] = {
             pod_spec="spec.template.spec",
         ),
         defaults={"v1": defaults_cluster.REPLICATIONCONTROLLERS},
-        printer=PrinterRow(printers_workloads.replication_controller),
+        printer=PrinterRow(printers_cluster.replication_controller),
         selectors=selectors.REPLICATIONCONTROLLERS,
     ),
     "resourcequotas": BuiltinKind(

@@ -14,6 +14,7 @@ from kubetrio.kinds.common.metadata import (
 from kubetrio.kinds.common.printerrow import PrinterRow
 from kubetrio.kinds.common.writerules import STATUS_ONLY, WriteRules
 from kubetrio.machinery.names_validation import long_name
+from kubetrio.schema.fieldselectors import FieldSelectors, at
 from kubetrio.schema.rules import MetadataChecks
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         defaults,
         preparation,
         printers,
-        selectors,
         statusrights,
     )
     from kubetrio.kinds.resource.validation import devices as validation_devices
@@ -32,7 +32,6 @@ else:
     defaults = lazily(f"{__package__}.defaults")
     preparation = lazily(f"{__package__}.preparation")
     printers = lazily(f"{__package__}.printers")
-    selectors = lazily(f"{__package__}.selectors")
     statusrights = lazily(f"{__package__}.statusrights")
     validation_devices = lazily(f"{__package__}.validation.devices")
     core_printers_cluster = lazily("kubetrio.kinds.core.printers.cluster")
@@ -80,7 +79,10 @@ KINDS: Mapping[str, BuiltinKind] = {
             ),
         ),
         printer=PrinterRow(printers.resource_slice),
-        selectors=selectors.RESOURCESLICES,
+        selectors=FieldSelectors(
+            getters={"spec.driver": at("spec.driver"), "spec.nodeName": at("spec.nodeName")},
+            refusal="field label not supported for {group}/{version}, Kind={kind}: {field}",
+        ),
     ),
 }
 """By plural name."""

@@ -107,8 +107,7 @@ class ValidatingAdmissionWebhook(Base):
         if not await self._source.hooks():
             return
         if self._validate is None:
-            from kubetrio.plugins.webhooks.asking import Asker
-            from kubetrio.plugins.webhooks.validating import ValidatingWebhooks
+            from kubetrio.plugins.webhooks.asking import Asker, ValidatingWebhooks
 
             environment = self._dependencies.environment()
             asker = Asker(environment, self._source, self._credentials, mutating=False)

@@ -16,6 +16,7 @@ from kubetrio.kinds.common.cells import (
     name,
     number,
     quantity,
+    replicas_of,
     since,
     text,
 )
@@ -161,3 +162,8 @@ def event(obj: Json, now: float) -> list[Any]:
         count,
         name(obj),
     ]
+
+
+def replication_controller(obj: Json, now: float) -> list[Any]:
+    """Name, Desired, Current, Ready, Age, Containers, Images, Selector."""
+    return [*replicas_of(obj, now), labels(field(obj, "spec", "selector"))]
