@@ -331,13 +331,13 @@ ELSEWHERE = {
         "resources/test_resources_objects.py::test_what_is_too_large_is_refused"
     ),
     "defaults that a schema adds to a custom resource": (
-        "crd/test_custom_budget.py::test_defaults_take_no_more_room_than_there_is"
+        "crd/test_customvalidation.py::test_defaults_take_no_more_room_than_there_is"
     ),
     "steps of checking a custom resource by its schema": (
-        "crd/test_custom_budget.py::test_too_much_work_is_one_cause"
+        "crd/test_customvalidation.py::test_too_much_work_is_one_cause"
     ),
     "steps of checking the defaults in a CustomResourceDefinition": (
-        "crd/test_custom_budget.py::test_defaults_in_a_schema_are_checked_in_bounded_effort"
+        "crd/test_customvalidation.py::test_defaults_in_a_schema_are_checked_in_bounded_effort"
     ),
     "path or query that is read before its request has a seat": (
         "api/test_outlines.py::test_what_a_stranger_may_not_see_is_not_parsed_for_them"
@@ -362,7 +362,7 @@ ELSEWHERE = {
         "cel/test_cel_budget.py::test_what_is_evaluated_on_the_loop_alone_takes_less"
     ),
     "turns of all loops of an expression": (
-        "structural/test_celvalues.py::test_loops_have_their_limit"
+        "structural/test_celrules.py::test_loops_have_their_limit"
     ),
     "a pattern (regular expression), in a schema or an expression": (
         "gotext/regexp/test_syntax.py::test_what_takes_long_to_compile_is_too_large"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
-from kubetrio.cel.authorizing import Answer, Question, authorizer, resource_check
+from kubetrio.cel.authorizing import authorizer
 from kubetrio.cel.declarations import LIBRARY
 from kubetrio.cel.engine import available
-from kubetrio.cel.expressions import CompileError, admission_scope, check
+from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.cel.functions import FORMATS, RENAMED, ROWS
 from kubetrio.cel.programs import Inputs, Outcome, Program
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
-
 SCOPE = admission_scope(params=False, authorizer=True, composed=False, patches=True)
 QUANTITY_ERROR = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -170,90 +168,3 @@ def test_every_declared_function_runs() -> None:
     assert wanted <= names
     for name in FORMATS:
         assert not evaluated(f"format.{name}().validate('').hasValue()").error
-
-
-def test_questions_to_the_authorizer() -> None:
-    """They are put with everything that was said, in the name of whoever is named."""
-    asked: list[Question] = []
-
-    def ask(question: Question) -> Answer:
-        asked.append(question)
-        return Answer(question["verb"] == "get", "because")
-
-    def answered(source: str) -> Any:
-        values = {
-            "authorizer": authorizer(),
-            "authorizer.requestResource": resource_check({"resource": "pods", "name": "p"}),
-        }
-        return Program(check(source, SCOPE)).evaluate(Inputs(values, ask)).value
-
-    told = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('n')"
-    assert answered(f"{told}.name('d').check('get').allowed()") is True
-    assert answered("authorizer.path('/healthz').check('post').allowed()") is False
-    assert answered("authorizer.requestResource.check('get').reason()") == "because"
-    account = "authorizer.serviceAccount('ns', 'sa').group('').resource('pods').check('list')"
-    assert answered(f"{account}.errored() || {account}.error() != ''") is False
-    assert asked[:4] == [
-        {
-            "group": "apps",
-            "resource": "deployments",
-            "subresource": "scale",
-            "namespace": "n",
-            "name": "d",
-            "verb": "get",
-        },
-        {"path": "/healthz", "verb": "post"},
-        {"resource": "pods", "name": "p", "verb": "get"},
-        {"serviceAccount": ["ns", "sa"], "group": "", "resource": "pods", "verb": "list"},
-    ]
-
-
-def test_without_an_authorizer() -> None:
-    """A question that nobody answers is an error."""
-    source = "authorizer.group('').resource('pods').check('get').allowed()"
-    outcome = evaluated(source, authorizer=authorizer())
-    assert outcome == Outcome(error="no authorizer is available")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "lists.range(3) == [0, 1, 2] && lists.range(-1) == []",
-        "[1, 2, 3].slice(1, 3) == [2, 3] && [1].slice(1, 1) == []",
-        "[[1], [2, 3]].flatten() == [1, 2, 3]",
-        "[[[1]], [[2], [3]]].flatten(2) == [1, 2, 3]",
-        "[[1], [2]].flatten(0) == [[1], [2]]",
-        "[3, 1, 2].sort() == [1, 2, 3] && ['b', 'a'].sort() == ['a', 'b']",
-        "[duration('2s'), duration('1s')].sort()[0] == duration('1s')",
-        "[3, 1, 2].reverse() == [2, 1, 3] && [].reverse() == []",
-        "[1, 2, 1, 3, 2].distinct() == [1, 2, 3]",
-        "[dyn(1), dyn(true), dyn('1'), dyn(b'1'), dyn(1.0)].distinct().size() == 4",
-        "[{'a': 1}, {'a': 1}, {'a': 2}].distinct().size() == 2",
-        "[-3, 1, 2].sortBy(x, x * x) == [1, 2, -3]",
-        "['ccc', 'a', 'bb'].sortBy(x, x.size()) == ['a', 'bb', 'ccc']",
-        "[{'n': 'b'}, {'n': 'a'}].sortBy(x, x.n).map(x, x.n) == ['a', 'b']",
-        "[[2, 1], [4, 3]].map(x, x.sortBy(y, y)) == [[1, 2], [3, 4]]",
-    ],
-)
-def test_lists(source: str) -> None:
-    """The lists library of cel-go, version 3."""
-    assert evaluated(source) == Outcome(True)
-
-
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("[1].flatten()", "found no matching overload for 'flatten' applied to 'list(int).()'"),
-        (
-            "[{'a': 1}].sort()",
-            "found no matching overload for 'sort' applied to 'list(map(string, int)).()'",
-        ),
-        ("'a'.reverse()", "found no matching overload for 'reverse' applied to 'string.()'"),
-        ("[1].sortBy(1, 2)", "argument is not an identifier"),
-        ("[1].all(1, x, true)", "argument must be a simple name"),
-        ("[1].all(x, x, true)", "duplicate variable name: x"),
-    ],
-)
-def test_lists_that_do_not_compile(source: str, problem: str) -> None:
-    with pytest.raises(CompileError, match=re.escape(problem)):
-        evaluated(source)
