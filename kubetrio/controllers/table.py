@@ -131,6 +131,18 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("apps", "statefulsets"),
     ),
+    "job-controller": Row(
+        "kubetrio.controllers.job.job.JobController",
+        "job",
+        on_by_default=False,
+        acts_on=("batch", "jobs"),
+    ),
+    "cronjob-controller": Row(
+        "kubetrio.controllers.cronjob.cronjob.CronJobController",
+        "cronjob",
+        on_by_default=False,
+        acts_on=("batch", "cronjobs"),
+    ),
     "replicaset-controller": Row(
         "kubetrio.controllers.replicaset.replicaset.ReplicaSetController",
         "replicaset",

@@ -28,6 +28,21 @@ KEPT_ANNOTATIONS = (
 """Annotations from which controllers decide."""
 
 
+class Run(NamedTuple):
+    """How a pod of a Job ran.
+
+    Args:
+        restarts: of all containers together.
+        exits: names of containers that ended with a code that is not 0, and the codes; init
+            containers come last.
+        conditions: of the pod, types and statuses.
+    """
+
+    restarts: int
+    exits: tuple[tuple[str, int], ...]
+    conditions: tuple[tuple[str, str], ...]
+
+
 class Pod(NamedTuple):
     """A pod as workload controllers see it; two equal ones need no other decision.
 
@@ -44,12 +59,13 @@ class Pod(NamedTuple):
         phase: of its status.
         ready: whether its ``Ready`` condition is true.
         ready_since: since when, in seconds; 0 when the condition does not say.
-        finished: when the last of its containers ended, in seconds; None where none says.
+        ended: when it ended or was deleted, in seconds; 0 while it runs.
         node: on which it is, empty for none.
         wanted_node: the only node that its affinity allows, empty for any.
         cost: of its deletion.
         restarts: the most of a container, and the most of a sidecar.
         claims: volumes and the claims they name.
+        run: what a Job is to know of how it ran, None for pods of others.
     """
 
     namespace: str
@@ -64,12 +80,13 @@ class Pod(NamedTuple):
     phase: str
     ready: bool
     ready_since: float
-    finished: float | None
+    ended: float
     node: str
     wanted_node: str
     cost: int
     restarts: tuple[int, int]
     claims: tuple[tuple[str, str], ...]
+    run: Run | None
 
     @property
     def label_map(self) -> Mapping[str, str]:
@@ -131,6 +148,7 @@ def view_of(pod: Object) -> Pod:
     )
     annotations = meta.get("annotations") or {}
     since = ready.get("lastTransitionTime")
+    owner = owner_of(meta)
     return Pod(
         namespace=meta.get("namespace") or "",
         name=meta["name"],
@@ -140,13 +158,13 @@ def view_of(pod: Object) -> Pod:
             (key, annotations[key]) for key in KEPT_ANNOTATIONS if key in annotations
         ),
         finalizers=tuple(meta.get("finalizers") or ()),
-        owner=owner_of(meta),
+        owner=owner,
         created=_seconds(meta.get("creationTimestamp")),
         deleting=bool(meta.get("deletionTimestamp")),
         phase=status.get("phase") or "",
         ready=ready.get("status") == "True",
         ready_since=_seconds(since),
-        finished=_finished(status),
+        ended=_ended(meta, spec, status),
         node=spec.get("nodeName") or "",
         wanted_node=_wanted_node(spec),
         cost=_cost(annotations.get(DELETION_COST)),
@@ -156,6 +174,7 @@ def view_of(pod: Object) -> Pod:
             for one in spec.get("volumes") or ()
             if one.get("persistentVolumeClaim")
         ),
+        run=_run(status) if owner is not None and owner.kind == "Job" else None,
     )
 
 
@@ -172,15 +191,46 @@ def _cost(text: str | None) -> int:
     return number if -(1 << 31) <= number < 1 << 31 else 0
 
 
-def _finished(status: Object) -> float | None:
-    """When the last container ended."""
-    if status.get("phase") not in OVER:
-        return None
+def _ended(meta: Object, spec: Object, status: Object) -> float:
+    """When a pod ended: by its containers, its readiness, its deletion, or else its creation."""
+    deleted = meta.get("deletionTimestamp")
+    if status.get("phase") not in OVER and not deleted:
+        return 0.0
+    sidecars = _sidecars(spec)
     ends = [
         ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
-        for one in status.get("containerStatuses") or ()
+        for one in [
+            *(status.get("containerStatuses") or ()),
+            *(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars),
+        ]
     ]
-    return max(map(_seconds, ends)) if ends and all(ends) else None
+    if ends and all(ends):
+        return max(map(_seconds, ends))
+    unready = [
+        _seconds(one.get("lastTransitionTime"))
+        for one in status.get("conditions") or ()
+        if one.get("type") == "Ready" and one.get("status") == "False"
+    ]
+    if any(unready):
+        return max(unready)
+    if deleted:
+        return _seconds(deleted) - (meta.get("deletionGracePeriodSeconds") or 0)
+    return _seconds(meta.get("creationTimestamp"))
+
+
+def _run(status: Object) -> Run:
+    regular = status.get("containerStatuses") or ()
+    first = status.get("initContainerStatuses") or ()
+    codes = [
+        (one.get("name") or "", ((one.get("state") or {}).get("terminated") or {}).get("exitCode"))
+        for one in (*regular, *first)
+    ]
+    conditions = status.get("conditions") or ()
+    return Run(
+        restarts=sum(one.get("restartCount") or 0 for one in (*regular, *first)),
+        exits=tuple((name, code) for name, code in codes if code),
+        conditions=tuple((one.get("type") or "", one.get("status") or "") for one in conditions),
+    )
 
 
 def _wanted_node(spec: Object) -> str:
@@ -195,13 +245,18 @@ def _wanted_node(spec: Object) -> str:
     return ""
 
 
-def _restarts(spec: Object, status: Object) -> tuple[int, int]:
-    regular = [one.get("restartCount") or 0 for one in status.get("containerStatuses") or ()]
-    sidecars = {
+def _sidecars(spec: Object) -> set[str]:
+    """Names of init containers that keep running."""
+    return {
         one["name"]
         for one in spec.get("initContainers") or ()
         if one.get("restartPolicy") == "Always"
     }
+
+
+def _restarts(spec: Object, status: Object) -> tuple[int, int]:
+    regular = [one.get("restartCount") or 0 for one in status.get("containerStatuses") or ()]
+    sidecars = _sidecars(spec)
     beside = [
         one.get("restartCount") or 0
         for one in status.get("initContainerStatuses") or ()

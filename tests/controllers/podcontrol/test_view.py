@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.controllers.podcontrol.view import next_available, pod_view, view_of
+from kubetrio.controllers.podcontrol.view import Run, next_available, pod_view, view_of
 
 Object = dict[str, Any]
 READY = {"type": "Ready", "status": "True", "lastTransitionTime": "1970-01-01T00:00:10Z"}
@@ -85,8 +85,49 @@ def test_ends_restarts_and_claims() -> None:
             {"restartCount": 2, "state": {"terminated": {"finishedAt": "1970-01-01T00:00:07Z"}}},
             {"restartCount": 1, "state": {"terminated": {"finishedAt": "1970-01-01T00:00:09Z"}}},
         ],
-        initContainerStatuses=[{"name": "s", "restartCount": 4}, {"name": "i", "restartCount": 9}],
+        initContainerStatuses=[
+            {
+                "name": "s",
+                "restartCount": 4,
+                "state": {"terminated": {"finishedAt": "1970-01-01T00:00:10Z"}},
+            },
+            {"name": "i", "restartCount": 9},
+        ],
     )
     view = pod_view(orjson.dumps(stored))
     assert view == view_of(stored)
-    assert (view.restarts, view.finished, view.claims) == ((2, 4), 9.0, (("v", "c"),))
+    assert (view.restarts, view.ended, view.claims) == ((2, 4), 10.0, (("v", "c"),))
+    assert view.run is None
+
+
+@pytest.mark.parametrize(
+    ("meta", "conditions", "found"),
+    [
+        ({}, [], 5),
+        ({"deletionTimestamp": "1970-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30}, [], 10),
+        ({}, [{**READY, "status": "False"}], 10),
+    ],
+)
+def test_a_pod_without_containers_has_an_end_too(
+    meta: Object, conditions: list[Object], found: float
+) -> None:
+    """By readiness, deletion or creation."""
+    created = {"creationTimestamp": "1970-01-01T00:00:05Z", **meta}
+    assert view_of(pod(created, phase="Failed", conditions=conditions)).ended == found
+    assert view_of(pod(phase="Running")).ended == 0
+
+
+def test_how_a_pod_of_a_job_ran() -> None:
+    """Exit codes, restarts and conditions."""
+    owner = {"kind": "Job", "uid": "j", "name": "j", "apiVersion": "batch/v1", "controller": True}
+    ended = {"state": {"terminated": {"exitCode": 3}}, "restartCount": 1}
+    view = view_of(
+        pod(
+            {"ownerReferences": [owner]},
+            phase="Failed",
+            containerStatuses=[{"name": "c", **ended}, {"name": "d", "state": {}}],
+            initContainerStatuses=[{"name": "i", **ended}],
+            conditions=[READY],
+        )
+    )
+    assert view.run == Run(2, (("c", 3), ("i", 3)), (("Ready", "True"),))

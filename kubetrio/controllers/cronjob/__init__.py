@@ -1,0 +1,1 @@
+"""CronJobs start Jobs by the clock."""

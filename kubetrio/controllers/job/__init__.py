@@ -1,0 +1,1 @@
+"""Jobs run pods to completion."""
