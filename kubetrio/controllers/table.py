@@ -143,6 +143,12 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("batch", "cronjobs"),
     ),
+    "daemonset-controller": Row(
+        "kubetrio.controllers.daemonset.daemonset.DaemonSetController",
+        "daemonset",
+        on_by_default=False,
+        acts_on=("apps", "daemonsets"),
+    ),
     "replicaset-controller": Row(
         "kubetrio.controllers.replicaset.replicaset.ReplicaSetController",
         "replicaset",

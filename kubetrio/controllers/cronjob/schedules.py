@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_NAMES = (
+_NAMES: tuple[dict[str, int], ...] = (
     {},
     {},
     {},

@@ -1,0 +1,1 @@
+"""DaemonSets have a pod on each node."""

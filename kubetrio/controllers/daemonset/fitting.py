@@ -1,0 +1,232 @@
+"""On which nodes a DaemonSet has pods, and what a pod for a node looks like.
+
+Source: docs "DaemonSet", "Taints and Tolerations"; k8s.io/kubernetes/pkg/controller/daemon
+(``NodeShouldRunDaemonPod``, ``CreatePodTemplate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from kubetrio.controllers.podcontrol.claims import Controlling
+from kubetrio.controllers.podcontrol.podwriter import pod_from
+from kubetrio.informers.digests import Digests
+from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.core.nodedigests import PREFIX
+
+Object = dict[str, Any]
+
+HASH = "controller-revision-hash"
+GENERATION_LABEL = "pod-template-generation"
+GENERATION = "deprecated.daemonset.template.generation"
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+_UNPRESSED = "node.kubernetes.io/"
+_TOLERATED = (
+    ("not-ready", NO_EXECUTE),
+    ("unreachable", NO_EXECUTE),
+    ("disk-pressure", NO_SCHEDULE),
+    ("memory-pressure", NO_SCHEDULE),
+    ("pid-pressure", NO_SCHEDULE),
+    ("unschedulable", NO_SCHEDULE),
+)
+
+
+class Taint(NamedTuple):
+    """A taint of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+class Node(NamedTuple):
+    """What decides whether a node has a pod.
+
+    Args:
+        name: of the node.
+        labels: pairs of key and value.
+        taints: of the node.
+    """
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    taints: tuple[Taint, ...]
+
+
+class Fit(NamedTuple):
+    """Whether a node is to have a pod.
+
+    Args:
+        runs: whether one is made.
+        stays: whether one that is there stays.
+    """
+
+    runs: bool
+    stays: bool
+
+
+def node_view(value: bytes) -> Node:
+    """What is kept of a node.
+
+    Args:
+        value: the stored node.
+    """
+    node: Object = orjson.loads(value)
+    taints = (node.get("spec") or {}).get("taints") or ()
+    return Node(
+        node["metadata"]["name"],
+        tuple((node["metadata"].get("labels") or {}).items()),
+        tuple(
+            Taint(one.get("key") or "", one.get("value") or "", one.get("effect") or "")
+            for one in taints
+        ),
+    )
+
+
+def nodes_in(informers: SharedInformerFactory) -> Digests[Node]:
+    """The nodes of a server, as DaemonSets see them."""
+    return informers.digests(PREFIX, node_view)
+
+
+def tolerations_of(spec: Object) -> list[Object]:
+    """The tolerations of a daemon's pod, with those that all of them have."""
+    found = list(spec.get("tolerations") or ())
+    more = [
+        *_TOLERATED,
+        *([("network-unavailable", NO_SCHEDULE)] if spec.get("hostNetwork") else []),
+    ]
+    for name, effect in more:
+        new = {"key": f"{_UNPRESSED}{name}", "operator": "Exists", "effect": effect}
+        same = [
+            place
+            for place, one in enumerate(found)
+            if one.get("key") == new["key"]
+            and one.get("effect") == effect
+            and (one.get("operator") or "Equal") == "Exists"
+            and not one.get("value")
+        ]
+        if same:
+            found[same[0]] = new
+        else:
+            found.append(new)
+    return found
+
+
+def tolerates(toleration: Object, taint: Taint) -> bool:
+    """Whether a toleration is about a taint."""
+    effect, key = toleration.get("effect"), toleration.get("key")
+    if effect and effect != taint.effect:
+        return False
+    if key and key != taint.key:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Equal":
+        return bool(key) and (toleration.get("value") or "") == taint.value
+    return bool(operator == "Exists")
+
+
+def fit(template: Object, node: Node) -> Fit:
+    """Whether a node is to have a pod of a template.
+
+    Args:
+        template: of a DaemonSet.
+        node: the node.
+    """
+    spec = template.get("spec") or {}
+    named = spec.get("nodeName")
+    if (named and named != node.name) or not _selected(spec, node):
+        return Fit(runs=False, stays=False)
+    tolerations = tolerations_of(spec)
+
+    def hurts(effects: Iterable[str]) -> bool:
+        return any(
+            taint.effect in effects and not any(tolerates(one, taint) for one in tolerations)
+            for taint in node.taints
+        )
+
+    if hurts((NO_SCHEDULE, NO_EXECUTE)):
+        return Fit(runs=False, stays=not hurts((NO_EXECUTE,)))
+    return Fit(runs=True, stays=True)
+
+
+def _selected(spec: Object, node: Node) -> bool:
+    labels = dict(node.labels)
+    if not (spec.get("nodeSelector") or {}).items() <= labels.items():
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    return any(_term(term, labels, node.name) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _term(term: Object, labels: Mapping[str, str], name: str) -> bool:
+    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
+    if not expressions and not fields:
+        return False
+    return all(_matches(one, labels) for one in expressions) and all(
+        _matches(one, {"metadata.name": name}) for one in fields
+    )
+
+
+def _matches(requirement: Object, labels: Mapping[str, str]) -> bool:
+    key, values = requirement.get("key") or "", requirement.get("values") or []
+    has = labels.get(key)
+    match requirement.get("operator"):
+        case "In":
+            return has in values
+        case "NotIn":
+            return has not in values
+        case "Exists":
+            return has is not None
+        case "DoesNotExist":
+            return has is None
+        case "Gt" | "Lt" as operator if has is not None and values:
+            try:
+                found, limit = int(has), int(values[0])
+            except ValueError:
+                return False
+            return found > limit if operator == "Gt" else found < limit
+        case _:
+            return False
+
+
+def new_pod(owner: Controlling, node: str, found: str) -> Object:
+    """A pod for a node.
+
+    Args:
+        owner: the DaemonSet.
+        node: name of the node.
+        found: hash of the revision.
+    """
+    pod = pod_from(owner.obj["spec"].get("template") or {}, owner)
+    meta, spec = pod["metadata"], pod["spec"]
+    spec["tolerations"] = tolerations_of(spec)
+    labels = {**(meta.get("labels") or {}), HASH: found}
+    generation = (owner.meta.get("annotations") or {}).get(GENERATION)
+    if generation is not None:
+        labels[GENERATION_LABEL] = generation
+    meta["labels"] = labels
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = [{"matchFields": [field]}]
+    affinity = dict(spec.get("affinity") or {})
+    by_node = dict(affinity.get("nodeAffinity") or {})
+    by_node["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+    spec["affinity"] = {**affinity, "nodeAffinity": by_node}
+    return pod
+
+
+def updated(owner: Controlling, labels: Mapping[str, str], found: str) -> bool:
+    """Whether a pod is of the newest revision.
+
+    Args:
+        owner: the DaemonSet.
+        labels: of the pod.
+        found: hash of the revision.
+    """
+    generation = (owner.meta.get("annotations") or {}).get(GENERATION)
+    by_generation = generation is not None and labels.get(GENERATION_LABEL) == generation
+    return by_generation or labels.get(HASH) == found
