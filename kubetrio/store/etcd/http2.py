@@ -29,7 +29,7 @@ STREAM_WINDOW: Final = 1024 * 1024
 HEADERS_BYTES: Final = 64 * 1024
 LAST_STREAM: Final = 2**31 - 1
 CACHED_BLOCKS: Final = 256
-_GIVE_BACK: Final = 2**29  # of the connection's window, used
+GIVE_BACK: Final = 16 * 1024 * 1024  # of the connection's window, used
 
 
 class Kind(enum.IntEnum):
@@ -330,7 +330,7 @@ class Http2:
     def _take_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
         self._used += size
-        if self._used >= _GIVE_BACK:
+        if self._used >= GIVE_BACK:
             self._update_window(0, self._used)
             self._used = 0
         stream = self.streams.get(stream_id)
