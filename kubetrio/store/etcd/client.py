@@ -385,12 +385,12 @@ class Client:
                     self._pool.distrust(connection)
                     if isinstance(error, TimedOut) or (error.undecided and not repeatable):
                         raise
-                    left = deadline - trio.current_time()
-                    if left <= 0:
+                    rest = pause * self._env.rng.uniform(0.5, 1.5)
+                    if trio.current_time() + rest >= deadline:
                         raise
                 self._again += 1
                 if connection.usable:  # else the pool rests between its attempts
-                    await trio.sleep(min(left, pause * self._env.rng.uniform(0.5, 1.5)))
+                    await trio.sleep(rest)
                     pause = min(pause * 2, AGAIN_LONGEST_S)
         except EtcdError:
             self._failed += 1

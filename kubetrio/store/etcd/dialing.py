@@ -77,9 +77,13 @@ def endpoint_of(url: str) -> Endpoint:
         if not path:
             raise ValueError(f"{url}: a socket without a path")
         return Endpoint(url, path, 0, parts.scheme == "unixs")
+    try:
+        port = parts.port or DEFAULT_PORT
+    except ValueError as error:
+        raise ValueError(f"{url}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url}: not a URL of etcd, such as https://127.0.0.1:2379")
-    return Endpoint(url, parts.hostname, parts.port or DEFAULT_PORT, parts.scheme == "https")
+    return Endpoint(url, parts.hostname, port, parts.scheme == "https")
 
 
 Dial = Callable[[Endpoint], Awaitable[Transport]]
