@@ -57,25 +57,6 @@ async def test_both_encodings_are_read(server: InProcess, client: Client) -> Non
             assert other.from_etcd(item.key, data).at(item.revision) == item.value
 
 
-def test_versions_are_those_of_kube_apiserver() -> None:
-    """Some kinds are stored in an older version, some as JSON whatever the flags say."""
-    other = {
-        prefix: (folder.api_version, folder.json)
-        for prefix, folder in FOLDERS.items()
-        if folder.json or folder.api_version != folder.kind.api_version
-    }
-    policies = "admissionregistration.k8s.io/v1beta1"
-    assert other == {
-        "/registry/apiregistration.k8s.io/apiservices/": ("apiregistration.k8s.io/v1", True),
-        "/registry/apiextensions.k8s.io/customresourcedefinitions/": (
-            "apiextensions.k8s.io/v1beta1",
-            True,
-        ),
-        "/registry/mutatingadmissionpolicies/": (policies, False),
-        "/registry/mutatingadmissionpolicybindings/": (policies, False),
-    }
-
-
 def value_of(obj: dict[str, Any]) -> Stamped:
     """An object as the store has it."""
     return stamp(obj)

@@ -1,6 +1,6 @@
 """Classes of etcd's messages."""
 
-from kubetrio.store.etcd.fields import MESSAGES, METHODS
+from kubetrio.store.etcd.fields import MESSAGES
 from kubetrio.store.etcd.messages import message_class
 
 
@@ -23,10 +23,3 @@ def test_a_zero_in_a_comparison_is_written() -> None:
     """It is what says that a key must not be there."""
     made = message_class("etcdserverpb.Compare")(key=b"a", create_revision=0)
     assert made.SerializeToString() == b"\x1a\x01a\x28\x00"
-
-
-def test_methods_name_messages() -> None:
-    """Each has a request and a response."""
-    for path, request, response in METHODS.values():
-        assert path.startswith("/etcdserverpb.")
-        assert {request, response} <= set(MESSAGES)
