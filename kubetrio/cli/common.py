@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kubetrio.config.flag import FlagRow, rows
 from kubetrio.config.kinds import DURATION
@@ -78,13 +78,15 @@ def typed(parse: Callable[[str], T]) -> Callable[[str], T]:
     return read
 
 
-def add_object(parser: flags.Parser, *, needed: bool = True) -> None:
-    """Add ``KIND``, ``NAME`` and the namespace."""
-    count = None if needed else "?"
+def add_object(parser: flags.Parser) -> None:
+    """Add ``KIND``, ``NAME`` or ``KIND/NAME``, and the namespace; `object_of` reads them."""
     parser.add_argument(
-        "kind", metavar="KIND", nargs=count, help="as kubectl has it: pod, deploy, jobs.batch"
+        "kind",
+        metavar="KIND",
+        nargs="?",
+        help="as kubectl has it: pod, deploy, jobs.batch; or KIND/NAME, such as cm/settings",
     )
-    parser.add_argument("name", metavar="NAME", nargs=count, help="name of the object")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the object")
     parser.add_argument(
         "-n",
         "--namespace",
@@ -94,13 +96,43 @@ def add_object(parser: flags.Parser, *, needed: bool = True) -> None:
     )
 
 
-def key_of(kinds: Kinds, options: argparse.Namespace) -> str:
-    """The key of the object that `add_object` asked for.
+class Named(NamedTuple):
+    """An object, as kubectl names it.
+
+    Args:
+        kind: such as ``cm`` or ``deployments.apps``.
+        name: of the object.
+    """
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+def object_of(options: argparse.Namespace) -> Named | None:
+    """The object that `add_object` asked for, None where none is named.
+
+    A mistake ends the program.
+    """
+    kind, name = options.kind, options.name
+    if kind is None:
+        return None
+    if name is None and kind.count("/") == 1:
+        kind, _, name = kind.partition("/")
+    if not kind or not name or "/" in kind:
+        options.parser.error("name an object as KIND/NAME or as KIND NAME")
+    return Named(kind, name)
+
+
+def key_of(kinds: Kinds, named: Named, namespace: str) -> str:
+    """The key of an object.
 
     Raises:
         UnknownKind: no kind has that name.
     """
-    return kinds.named(options.kind).key(options.namespace, options.name)
+    return kinds.named(named.kind).key(namespace, named.name)
 
 
 duration = typed(DURATION.parse)

@@ -11,11 +11,13 @@ import trio
 
 from kubetrio.cli.common import (
     Failure,
+    Named,
     add_data_dir,
     add_encryption,
     add_object,
     describe,
     key_of,
+    object_of,
     told,
     whole,
 )
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
 
     from kubetrio.cli.commands import Call
     from kubetrio.datadir.objects import Moment
+    from kubetrio.schema.kind import Kind
 
 EXAMPLES = """\
-  kubetrio diff configmap settings            what the last write changed
-  kubetrio diff deploy web -n shop --from 1200 --to 1300
+  kubetrio diff cm/settings                   what the last write changed
+  kubetrio diff deploy/web -n shop --from 1200 --to 1300
   kubetrio diff --from 1200                   which objects changed since then
 """
 COLOURS = {"---": BOLD, "+++": BOLD, "@@": CYAN, "+": GREEN, "-": RED}
@@ -46,7 +49,7 @@ def add(parser: flags.Parser) -> None:
         "one which objects were created, changed and deleted.",
         EXAMPLES,
     )
-    add_object(parser, needed=False)
+    add_object(parser)
     parser.add_argument(
         "--from",
         dest="since",
@@ -68,14 +71,13 @@ def add(parser: flags.Parser) -> None:
 def run(call: Call) -> int:
     """Show what changed."""
     options = call.options
-    if bool(options.kind) != bool(options.name):
-        options.parser.error("name an object as KIND NAME, or none")
-    if not options.kind and options.since is None:
+    named = object_of(options)
+    if named is None and options.since is None:
         options.parser.error("--from is needed where no object is named")
-    return trio.run(_run, options)
+    return trio.run(_run, options, named)
 
 
-async def _run(options: Namespace) -> int:
+async def _run(options: Namespace, named: Named | None) -> int:
     from kubetrio.datadir.objects import open_moment
     from kubetrio.env import Env
 
@@ -85,10 +87,10 @@ async def _run(options: Namespace) -> int:
             _refuse_unknown(moment, revision)
         if options.since is not None and options.since > upto:
             raise Failure(f"--from {options.since} is after --to {upto}: give the older one first")
-        if not options.kind:
+        if named is None:
             await _everything(moment, options.since, upto)
         else:
-            await _one(moment, options, upto)
+            await _one(moment, options, named, upto)
     return 0
 
 
@@ -112,31 +114,35 @@ async def _everything(moment: Moment, since: int, upto: int) -> None:
             continue  # it came and went
         what = "created" if before is None else "deleted" if after is None else "changed"
         sign, colour = SIGNS[what]
-        name = key.removeprefix(kind.storage_prefix)
-        print(paint(f"{sign} {kind.group_resource} {name}", colour))
+        namespace, _, name = key.removeprefix(kind.storage_prefix).rpartition("/")
+        where = f" -n {namespace}" if namespace else ""
+        print(paint(f"{sign} {_typed(kind)}/{name}{where}", colour))
 
 
-async def _one(moment: Moment, options: Namespace, upto: int) -> None:
-    key = key_of(moment.kinds, options)
+def _typed(kind: Kind) -> str:
+    """A kind as ``kubectl get --output name`` writes it."""
+    return f"{kind.singular}.{kind.group}" if kind.group else kind.singular
+
+
+async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> None:
+    key = key_of(moment.kinds, named, options.namespace)
     since = options.since
     if since is None:
-        known = [past.revision for past in moment.revisions_of(key) if past.revision <= upto]
+        past = await moment.revisions_of(key)
+        known = [one.revision for one in past if one.revision <= upto]
         if not known:
-            raise Failure(f"nothing is known of {options.kind} {options.name} up to {upto}")
+            raise Failure(f"nothing is known of {named} up to {upto}")
         since = known[-1] - 1
         if since < moment.compacted:
             raise Failure(
-                f"what revision {known[-1]} of {options.kind} {options.name} replaced is not kept "
+                f"what revision {known[-1]} of {named} replaced is not kept "
                 "any more; kubetrio serve --history-window keeps more"
             )
     texts = []
     for revision in (since, upto):
         found = await moment.at(key, revision)
         if found is not None and found.value is None:
-            raise Failure(
-                f"{options.kind} {options.name} is encrypted: give the server's "
-                "--encryption-provider-config"
-            )
+            raise Failure(f"{named} is encrypted: give the server's --encryption-provider-config")
         value = None if found is None else found.value
         texts.append(list(_lines(value, managed=options.show_managed_fields)))
     names = [f"{key} at {revision}" for revision in (since, upto)]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
 
+from kubetrio.audit.lookup import Object, read_writers
 from kubetrio.cli.common import (
     Failure,
+    Named,
     add_data_dir,
     add_encryption,
     add_object,
     describe,
     key_of,
+    object_of,
     say,
     told,
 )
 from kubetrio.flags import parser as flags
-from kubetrio.machinery.lastwriter import writer_of
-from kubetrio.store.model import EventType
+from kubetrio.resources.timeline import Entry, timeline
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -27,10 +31,12 @@ if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
 
 EXAMPLES = """\
-  kubetrio history configmap settings
-  kubetrio history deploy web -n shop --data-dir /var/lib/kubetrio
+  kubetrio history cm/settings
+  kubetrio history deploy/web -n shop --data-dir /var/lib/kubetrio
+  kubetrio history cm/settings --audit-log-path audit.log
 """
-VERBS = ("create", "update", "delete")
+Users = Mapping[int, str]
+"""Users by revision."""
 HEAD = ("REVISION", "TIME", "VERB", "MANAGER", "GENERATION")
 
 
@@ -40,58 +46,76 @@ def add(parser: flags.Parser) -> None:
         parser,
         "List the states of an object that the server still remembers (see --history-window of\n"
         "kubetrio serve), from its data directory, whether it runs or not. Who wrote a state is\n"
-        "told where managedFields tell it; of a deletion they do not.",
+        "told where managedFields tell it; of a deletion they do not, but the audit log may.",
         EXAMPLES,
     )
     add_object(parser)
     add_data_dir(parser)
     add_encryption(parser)
+    parser.add_argument(
+        "--audit-log-path",
+        type=Path,
+        metavar="FILE",
+        help="the server's audit log, to tell the users too (default: none)",
+    )
 
 
 @told
 def run(call: Call) -> int:
     """List the revisions of an object."""
-    return trio.run(_run, call.options)
+    named = object_of(call.options)
+    if named is None:
+        parser: flags.Parser = call.options.parser
+        parser.error("name an object as KIND/NAME or as KIND NAME")
+    return trio.run(_run, call.options, named)
 
 
-async def _run(options: Namespace) -> int:
+async def _run(options: Namespace, named: Named) -> int:
     from kubetrio.datadir.objects import open_moment
     from kubetrio.env import Env
 
-    lines = [HEAD]
     async with open_moment(options.data_dir, Env(), options.encryption_provider_config) as moment:
-        key = key_of(moment.kinds, options)
-        before: dict[str, Any] | None = None
-        for past in moment.revisions_of(key):
-            # The oldest state may be older than the floor: it is there, what made it is not told.
-            state = await moment.state(key, past)
-            when = dt.datetime.fromtimestamp(past.at_ms // 1000, dt.UTC)
-            time = f"{when:%Y-%m-%dT%H:%M:%SZ}" if past.at_ms else ""
-            manager, generation = _told_of(before, state, past.type, time)
-            lines.append((str(past.revision), time or "-", VERBS[past.type], manager, generation))
-            before = None if past.type is EventType.DELETED else state
-    if len(lines) == 1:
+        key = key_of(moment.kinds, named, options.namespace)
+        past = await moment.revisions_of(key)
+        entries = await timeline(past, partial(moment.state, key))
+        kind = moment.kinds.named(named.kind)
+    if not entries:
         raise Failure(
-            f"nothing is known of {options.kind} {options.name}: it is not there, and was not "
+            f"nothing is known of {named}: it is not there, and was not "
             f"since revision {moment.compacted}"
         )
-    widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
+    namespace = options.namespace if kind.namespaced else ""
+    about = Object(kind.group, kind.resource, namespace, named.name)
+    users = _users(options, about, entries)
+    shown = HEAD if users is None else (*HEAD, "USER")
+    lines = [shown, *(_cells(entry, users) for entry in entries)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(shown))]
     for line in lines:
         print(
             "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         )
-    if any(line[3] == "(encrypted)" for line in lines):
+    if any(entry.encrypted for entry in entries):
         say("encrypted states can be read with --encryption-provider-config")
     return 0
 
 
-def _told_of(
-    before: dict[str, Any] | None, state: dict[str, Any] | None, done: EventType, time: str
-) -> tuple[str, str]:
-    """Who wrote a state, as far as it says so, and its generation."""
-    if state is None:
-        return "(encrypted)", "-"
-    generation = str((state.get("metadata") or {}).get("generation") or "-")
-    if done is EventType.DELETED:  # what is kept is the last state, which says who wrote that
-        return "-", generation
-    return writer_of(before, state, time, created=done is EventType.CREATED) or "-", generation
+def _users(options: Namespace, about: Object, entries: Sequence[Entry]) -> Users | None:
+    """The users who made revisions, where an audit log is given."""
+    if options.audit_log_path is None:
+        return None
+    writers = read_writers(options.audit_log_path)
+    return {
+        entry.revision: writers.who(about, entry.verb, entry.revision, entry.at_ms)
+        for entry in entries
+    }
+
+
+def _cells(entry: Entry, users: Users | None) -> tuple[str, ...]:
+    cells = (
+        str(entry.revision),
+        entry.time or "-",
+        entry.verb,
+        "(encrypted)" if entry.encrypted else entry.manager or "-",
+        str(entry.generation or "-"),
+    )
+    return cells if users is None else (*cells, users[entry.revision] or "-")

@@ -22,8 +22,9 @@ from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import Registry
 from kubetrio.store.errors import Compacted, StoreError, Unreadable
 from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.past import Past
 from kubetrio.store.sqlite.copies import settled
-from kubetrio.store.sqlite.inspection import Past, Snapshot, existing
+from kubetrio.store.sqlite.inspection import Snapshot, existing
 
 Object = dict[str, Any]
 ENCRYPTED = b"k8s:enc:"
@@ -139,9 +140,9 @@ class Moment:
         self.revision = snapshot.revision
         self.compacted = snapshot.compacted
 
-    def revisions_of(self, key: str) -> Sequence[Past]:
+    async def revisions_of(self, key: str) -> Sequence[Past]:
         """The retained revisions of a key, oldest first."""
-        return self._snapshot.revisions_of(key)
+        return await self._snapshot.revisions_of(key)
 
     async def at(self, key: str, revision: int) -> Found | None:
         """An object as it was at a revision.

@@ -408,9 +408,7 @@ class EncryptingStore:
             return event
         try:
             value = self._known_plain(event.key, event.value)
-            previous = event.previous
-            if previous is not None:
-                previous = self._known_plain(event.key, previous)
+            previous = event.previous and self._known_plain(event.key, event.previous)
             return self._event(event, value, previous)
         except (TransformError, KeyWanted) as error:
             LOG.error(error, "A change cannot be told to watchers", key=event.key)
@@ -422,8 +420,7 @@ class EncryptingStore:
     def _known_plain(self, key: str, stored: bytes) -> bytes:
         if not stored.startswith(ENCRYPTED):
             return stored
-        known = self._plain.get(key, stored)
-        if known is not None:
+        if (known := self._plain.get(key, stored)) is not None:
             return known
         done: list[Plain | TransformError] = []
         self._open_some([(key, stored)], done, {})
@@ -442,6 +439,11 @@ class EncryptingStore:
     def compacted(self) -> Revision:
         """Newest compacted revision."""
         return self._store.compacted
+
+    @property
+    def engine(self) -> Store:
+        """Where values are kept."""
+        return self._store
 
     @property
     def shared(self) -> bool:

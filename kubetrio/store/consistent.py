@@ -88,6 +88,11 @@ class ConsistentStore:
         self._behind_max_s = behind_max_s
         self._newest = SharedQuestion(store.newest)
 
+    @property
+    def engine(self) -> Store:
+        """The engine, or what encrypts over it."""
+        return self._store
+
     # ------------------------------------------------------------------ progress
 
     @property

@@ -9,9 +9,10 @@ compaction have one.
 from __future__ import annotations
 
 import heapq
+from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, Self
@@ -42,6 +43,7 @@ from kubetrio.store.model import (
     Stamped,
     unstampable,
 )
+from kubetrio.store.past import Past
 from kubetrio.store.statistics import StoreStatistics
 
 BREATH = 4096
@@ -74,10 +76,15 @@ class InMemoryStore(SoleWriter):
 
     Args:
         reopen: opens the hole of complete bytes.
+        wall: the wall clock, in seconds; revisions have no times without one.
     """
 
-    def __init__(self, reopen: Reopen = unstampable) -> None:
+    def __init__(
+        self, reopen: Reopen = unstampable, wall: Callable[[], float] | None = None
+    ) -> None:
         self._reopen = reopen
+        self._wall = wall
+        self._dates = array("q")  # beside `_log`, where there is a clock
         self._revision: Revision = 0
         self.arrivals = Arrivals(0)
         self._compacted: Revision = 0
@@ -210,6 +217,22 @@ class InMemoryStore(SoleWriter):
                 return found, event.revision
         return found, self._revision
 
+    async def revisions_of(self, key: str) -> Sequence[Past]:
+        """Retained revisions of a key; see `store.past.Retained`."""
+        return [
+            Past(_revision_of(state), _done(state), self._date(_revision_of(state)))
+            for state in self._states.get(key, ())
+        ]
+
+    async def dates(self, revisions: Sequence[Revision]) -> Mapping[Revision, int]:
+        """When revisions were made; see `store.past.Retained`."""
+        dates = {revision: self._date(revision) for revision in revisions}
+        return {revision: at for revision, at in dates.items() if at}
+
+    def _date(self, revision: Revision) -> int:
+        place = revision - self._compacted - 1
+        return self._dates[place] if 0 <= place < len(self._dates) else 0
+
     # ------------------------------------------------------------------ writes
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
@@ -286,6 +309,8 @@ class InMemoryStore(SoleWriter):
         self._writes += 1
         event = Event(revision, key, change.type, value, before.value if before else None)
         self._log.append(event)
+        if self._wall is not None:
+            self._dates.append(int(self._wall() * 1000))
         return event
 
     def _announce(self, events: Sequence[Event]) -> None:
@@ -344,7 +369,7 @@ class InMemoryStore(SoleWriter):
         if to <= self._compacted:
             raise Compacted(to, self._compacted)
         gone = self._log[: to - self._compacted]
-        del self._log[: to - self._compacted]
+        del self._log[: to - self._compacted], self._dates[: to - self._compacted]
         self._compacted = to
         for count, key in enumerate(dict.fromkeys(event.key for event in gone)):
             self._forget(key, to)
@@ -370,17 +395,28 @@ def _revision_of(state: KeyValue | Revision) -> Revision:
     return state.revision if isinstance(state, KeyValue) else state
 
 
+def _done(state: KeyValue | Revision) -> EventType:
+    """What made a state."""
+    if not isinstance(state, KeyValue):
+        return EventType.DELETED
+    created = state.create_revision == state.revision
+    return EventType.CREATED if created else EventType.UPDATED
+
+
 @asynccontextmanager
 async def open_memory(
-    retention: Retention, reopen: Reopen = unstampable
+    retention: Retention,
+    reopen: Reopen = unstampable,
+    wall: Callable[[], float] | None = None,
 ) -> AsyncIterator[InMemoryStore]:
     """A new store for as long as the block lasts.
 
     Args:
         retention: how long history is kept.
         reopen: opens the hole of complete bytes.
+        wall: the wall clock that revisions are dated by.
     """
-    store = InMemoryStore(reopen)
+    store = InMemoryStore(reopen, wall)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.expire, name="times to live")
         nursery.start_soon(store.keep, retention, name="compaction")

@@ -139,9 +139,9 @@ def test_history_differences_and_tokens(start_server: Start, tmp_path: Path) -> 
         again = kubetrio("diff", "cm", "a", "--from", since, *here)[0]
         # The first line says a revision, between which others may have written.
         assert again.splitlines()[1:] == diff.splitlines()[1:]
-        assert "~ configmaps default/a\n" in kubetrio("diff", "--from", since, *here)[0]
+        assert "~ configmap/a -n default\n" in kubetrio("diff", "--from", since, *here)[0]
         ask(sock, f"DELETE {MAPS}/a")
-        assert "- configmaps default/a\n" in kubetrio("diff", "--from", since, *here)[0]
+        assert "- configmap/a -n default\n" in kubetrio("diff", "--from", since, *here)[0]
         lines = kubetrio("history", "ConfigMap", "a", *here)[0].splitlines()
         assert [line.split()[2] for line in lines] == ["VERB", "create", "update", "delete"]
         assert lines[1].split()[0] == since

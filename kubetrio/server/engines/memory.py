@@ -27,7 +27,7 @@ async def opened(config: Config, env: Env) -> AsyncIterator[Store]:
     )
     lock = DirectoryLock(config.data_dir)
     try:
-        async with open_memory(retention, restamp) as memory:
+        async with open_memory(retention, restamp, env.now) as memory:
             yield memory
     finally:
         lock.release()

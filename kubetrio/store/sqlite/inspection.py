@@ -6,7 +6,7 @@ log grows by what is written meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self
@@ -28,13 +28,14 @@ from kubetrio.store.model import (
     Revision,
     Stamped,
 )
+from kubetrio.store.past import Past
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.statistics import StoreStatistics
 
-__all__ = ["FILE_NAME", "Fault", "Inspection", "Past", "Row", "Snapshot", "existing", "inspect"]
+__all__ = ["FILE_NAME", "Fault", "Inspection", "Row", "Snapshot", "existing", "inspect"]
 
 MOST_FAULTS = 20  # of one sort
 PULSE = 20_000  # steps of SQLite's machine between two calls of who waits
@@ -68,20 +69,6 @@ class Row(NamedTuple):
     type: EventType
     value: bytes
     live: bool
-
-
-class Past(NamedTuple):
-    """A retained revision of a key.
-
-    Args:
-        revision: the revision.
-        type: what it did.
-        at_ms: when, by the wall clock; 0 where a former kubetrio wrote it, which did not note that.
-    """
-
-    revision: Revision
-    type: EventType
-    at_ms: int
 
 
 CHECKS: tuple[tuple[str, str], ...] = (
@@ -279,11 +266,15 @@ class Snapshot(SoleWriter):
         """Let go of the snapshot."""
         self._reader.close()
 
-    def revisions_of(self, key: str) -> Sequence[Past]:
+    async def revisions_of(self, key: str) -> Sequence[Past]:
         """The revisions of a key that are kept, oldest first."""
         with readable(self._path):
-            rows = self._reader.revisions_of(key)
-        return [Past(revision, EventType(kind), at) for revision, kind, at in rows]
+            return self._reader.revisions_of(key)
+
+    async def dates(self, revisions: Sequence[Revision]) -> Mapping[Revision, int]:
+        """When revisions were made; see `store.past.Retained`."""
+        with readable(self._path):
+            return self._reader.dates(revisions)
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`."""

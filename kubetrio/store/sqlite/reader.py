@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from kubetrio.store.model import (
     RangeResult,
     Revision,
 )
+from kubetrio.store.past import Past
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import connect
 
@@ -147,11 +149,21 @@ class Reader:
                 row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
         return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
 
-    def revisions_of(self, key: str) -> list[tuple[Revision, int, int]]:
-        """Each retained revision of a key, what it did, and milliseconds of the wall clock."""
+    def revisions_of(self, key: str) -> list[Past]:
+        """Each retained revision of a key, oldest first."""
         with self._one_snapshot():
             rows: list[Any] = self._connection.execute(sql.REVISIONS_OF, (key,)).fetchall()
-        return rows
+        return [Past(revision, EventType(kind), at) for revision, kind, at in rows]
+
+    def dates(self, revisions: Sequence[Revision]) -> dict[Revision, int]:
+        """Milliseconds of the wall clock of those revisions that are kept, where they are noted."""
+        with self._one_snapshot():
+            found: dict[Revision, int] = {}
+            for revision in revisions:
+                row = self._connection.execute(sql.DATE_OF, (revision,)).fetchone()
+                if row is not None and row[0]:
+                    found[revision] = row[0]
+        return found
 
     def reread(self, key: str) -> KeyValue | None:
         """One key now, from the file itself: what this connection remembers is forgotten first."""

@@ -8,7 +8,7 @@ the other, and wait for a commit that is in flight before they read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -37,6 +37,7 @@ from kubetrio.store.model import (
     Stamped,
     Updating,
 )
+from kubetrio.store.past import Past
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.commits import Commits
@@ -268,6 +269,14 @@ class SqliteStore(SoleWriter):
         return await self._here(
             lambda reader: reader.events(after, keys, min(max_bytes, EVENT_BYTES_INLINE))
         )
+
+    async def revisions_of(self, key: str) -> Sequence[Past]:
+        """Retained revisions of a key; see `store.past.Retained`."""
+        return await self._here(lambda reader: reader.revisions_of(key))
+
+    async def dates(self, revisions: Sequence[Revision]) -> Mapping[Revision, int]:
+        """When revisions were made; see `store.past.Retained`."""
+        return await self._here(lambda reader: reader.dates(revisions))
 
     def _few(self, keys: Range) -> bool:
         return self._count_some(keys, INLINE_KEYS + 1) <= INLINE_KEYS

@@ -173,6 +173,9 @@ REVISIONS_OF = """SELECT r.rev, r.type, coalesce(r.at + (
         UNION SELECT rev FROM history WHERE key = ?1
         UNION SELECT until FROM history WHERE key = ?1
     ) AS seen JOIN revision AS r ON r.rev = seen.rev WHERE r.key = ?1 ORDER BY r.rev"""
+DATE_OF = """SELECT coalesce(r.at + (
+        SELECT value FROM meta WHERE name >= 'wall:' AND name <= printf('wall:%020d', r.rev)
+        ORDER BY name DESC LIMIT 1), 0) FROM revision AS r WHERE r.rev = ?"""
 COUNT_REVISIONS = "SELECT count(*) FROM revision"
 ALL_REVISIONS = """SELECT r.rev, r.key, r.type, r.value, c.rev IS NOT NULL FROM revision AS r
     LEFT JOIN current AS c ON c.key = r.key AND c.rev = r.rev ORDER BY r.rev"""

@@ -206,7 +206,7 @@ async def test_what_is_said_of_a_revision_is_the_time_at_which_it_was_written(
         await write(store)
         await write(store)
     found = Snapshot(tmp_path / FILE_NAME)
-    times = [past.at_ms for past in found.revisions_of("k")]
+    times = [past.at_ms for past in await found.revisions_of("k")]
     found.close()
     assert all(abs(told - true) < 1500 for told, true in zip(times, made, strict=True)), (
         times,
