@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVarTuple
 import trio
 
 from kubetrio.observe import prometheus
+from kubetrio.observe.lasthour import LastHour, Totals
 from kubetrio.observe.series import (
     PART_HISTOGRAMS,
     PART_SAMPLES,
@@ -29,9 +30,12 @@ DURATION_BUCKETS = (
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30,
     45, 60,
 )  # fmt: skip
+_EMPTY = (0,) * (len(DURATION_BUCKETS) + 1)
 SLI_UNSHOWN = 2  # the shortest of them, which the time without waits has no buckets for
 SIZE_BUCKETS = tuple(1000.0 * 10**n for n in range(7))
 BODY_BUCKETS = linear(50_000.0, 100_000.0, 31)
+STREAMS = frozenset({"WATCH", "CONNECT"})
+TOO_MANY = 429
 BODY_VERBS = {"POST": "create", "PUT": "update"}
 
 
@@ -189,6 +193,7 @@ class Metrics:
 
     Attributes:
         gathered: all of them.
+        hour: numbers of the last hour.
         deprecated: group, version, resource and subresource of what was asked for although nobody
             should use it any more.
     """
@@ -198,6 +203,7 @@ class Metrics:
         self._requests: dict[RequestKey, _Series] = {}
         self._terminated: dict[RequestKey, int] = {}
         self._open: dict[tuple[str, ...], Level] = {}
+        self.hour = LastHour()
         self.gathered = Gathered()
         self.gathered.add(self._open_families)
         self.gathered.add(self._request_families)
@@ -243,6 +249,22 @@ class Metrics:
     def terminated(self, key: RequestKey) -> None:
         """Count a request that was ended to protect the server: refused, or out of time."""
         self._terminated[key] = self._terminated.get(key, 0) + 1
+
+    def totals(self) -> Totals:
+        """Return the sums of all requests but streams."""
+        each = [(key, one) for key, one in self._requests.items() if key.verb not in STREAMS]
+        times = [series.duration for _, series in each]
+        return Totals(
+            sum(series.count for _, series in each),
+            sum(histogram.total for histogram in times),
+            DURATION_BUCKETS,
+            tuple(map(sum, zip(_EMPTY, *(one.counts for one in times), strict=True))),
+            sum(series.count for key, series in each if key.code == TOO_MANY),
+        )
+
+    def watches(self) -> int:
+        """Return the number of open watches."""
+        return sum(level.value for labels, level in self._open.items() if labels[0] == "WATCH")
 
     def open_streams(self, key: RequestKey) -> Level:
         """The number of open requests of a kind that have no end of their own."""

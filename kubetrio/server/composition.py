@@ -49,6 +49,7 @@ from kubetrio.server.files import Files, StartError, load_files
 from kubetrio.server.health import State
 from kubetrio.server.parts import Parts, encrypted
 from kubetrio.server.resetting import SnapshotRestorer
+from kubetrio.server.sampling import sampler
 from kubetrio.store.consistent import consistent
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Store
@@ -146,6 +147,10 @@ class Core:
             "published authorities": _published(api, self.trusted).run,
             "objects of the server": partial(_write_later, self.state, storage.store),
             "changed files": built.reloader.run,
+            "last hour": partial(
+                api.edge.metrics.hour.run,
+                sampler(api.edge.metrics, storage.store, built.env.now),
+            ),
             **security.authenticator.tasks,
         }
         if storage.store.shared:

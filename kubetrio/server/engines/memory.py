@@ -20,7 +20,6 @@ async def opened(config: Config, env: Env) -> AsyncIterator[Store]:
     Raises:
         DataDirectoryLocked: another server has the data directory.
     """
-    del env  # time is Trio's, and nothing is random
     retention = Retention(
         history_window_s=config.storage.history_window_s,
         compact_interval_s=config.storage.compact_interval_s,
