@@ -273,7 +273,7 @@ def _may(
         uri = request.raw_path + ("?" + request.raw_query if request.raw_query else "")
         refusal = f"Internal Server Error: {quote(uri)}: {verdict.error}\n"
         return text_response(authorization.sanitized(refusal), 500, authorization.NOSNIFF)
-    raise authorization.forbidden(attributes, verdict.reason)
+    return edge.documents.refuse(request, attributes, verdict.reason)
 
 
 def decode(edge: Edge, registry: LiveRegistry, request: Request) -> Answer | Awaitable[Answer]:

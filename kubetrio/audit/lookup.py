@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,9 +79,10 @@ class Writers:
     """
 
     def __init__(self, writes: Iterable[Wrote]) -> None:
-        self._by_resource: dict[tuple[str, str], list[Wrote]] = {}
+        self._by_name: dict[tuple[str, str, str], list[Wrote]] = {}
         for wrote in writes:
-            self._by_resource.setdefault((wrote.group, wrote.resource), []).append(wrote)
+            key = wrote.group, wrote.resource, wrote.name
+            self._by_name.setdefault(key, []).append(wrote)
 
     def who(self, about: Object, verb: str, revision: int, at_ms: int) -> str:
         """Return the user who made a revision; nothing where the log does not tell.
@@ -92,8 +94,10 @@ class Writers:
             at_ms: when it was made, by the wall clock.
         """
         users: set[str] = set()
-        for wrote in self._by_resource.get((about.group, about.resource), ()):
-            if wrote.verb not in VERBS[verb] or not _is_about(wrote, about):
+        kind = about.group, about.resource
+        named = self._by_name.get((*kind, about.name), ())
+        for wrote in chain(named, self._by_name.get((*kind, ""), ())):
+            if wrote.verb not in VERBS[verb] or wrote.namespace not in ("", about.namespace):
                 continue
             if wrote.revision == revision:
                 return wrote.user
@@ -102,12 +106,6 @@ class Writers:
             if wrote.received_ms - SLACK_MS <= at_ms <= wrote.answered_ms + SLACK_MS:
                 users.add(wrote.user)
         return users.pop() if len(users) == 1 else ""
-
-
-def _is_about(wrote: Wrote, about: Object) -> bool:
-    if wrote.namespace and wrote.namespace != about.namespace:
-        return False
-    return not wrote.name or wrote.name == about.name
 
 
 def read_writers(path: Path, most_bytes: int = MOST_BYTES) -> Writers:

@@ -82,24 +82,9 @@ class Kinds:
                 made += {id(kind): kind for kind in (*found.kinds, found.stored)}.values()
         self.registry: Registry = builtin_registry().with_resources(made)
 
-    @cached_property
-    def _by_prefix(self) -> dict[str, Kind]:
-        found: dict[str, Kind] = {}
-        for kind in self.registry.resources.values():
-            found.setdefault(kind.storage_prefix, kind.stored)
-        return found
-
     def of(self, key: str) -> Kind | None:
         """The kind of what is under a key, in the version in which it is stored."""
-        at = key.find("/", 1)
-        for _ in range(2):
-            at = key.find("/", at + 1)
-            if at < 0:
-                return None
-            found = self._by_prefix.get(key[: at + 1])
-            if found is not None:
-                return found
-        return None
+        return self.registry.kind_of_key(key)
 
     @cached_property
     def all(self) -> list[Kind]:

@@ -53,6 +53,26 @@ class Registry:
         """The resource a path names, or None."""
         return self.resources.get((group, version, resource))
 
+    @cached_property
+    def _by_prefix(self) -> Mapping[str, Kind]:
+        found: dict[str, Kind] = {}
+        for kind in self.resources.values():
+            if kind.storage_prefix:
+                found.setdefault(kind.storage_prefix, kind.stored)
+        return found
+
+    def kind_of_key(self, key: str) -> Kind | None:
+        """Return the kind of what is under a key, in the version in which it is stored."""
+        at = key.find("/", 1)
+        for _ in range(2):
+            at = key.find("/", at + 1)
+            if at < 0:
+                return None
+            found = self._by_prefix.get(key[: at + 1])
+            if found is not None:
+                return found
+        return None
+
     def with_resources(self, extra: Iterable[Kind]) -> Registry:
         """A snapshot with more resources.
 

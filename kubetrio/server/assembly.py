@@ -173,7 +173,7 @@ def assemble(
         storage=base.storage,
         security=_security(base, rbac, authorizers.chain, tokens, known, issuer),
         writes=writes,
-        edge=_edge(base, writes.operations, checks, options),
+        edge=_edge(base, writes.operations, checks, options, authorizers.chain),
     )
     pipeline = Pipeline(api, stages_of(api, options.faults, options.request_log), options.faults)
     gather(
@@ -205,7 +205,9 @@ def _assembly(
     )
 
 
-def _edge(base: Base, operations: Operations, checks: Health, options: _Options) -> Edge:
+def _edge(
+    base: Base, operations: Operations, checks: Health, options: _Options, authorizer: LiveChain
+) -> Edge:
     return make_edge(
         base,
         operations,
@@ -215,6 +217,7 @@ def _edge(base: Base, operations: Operations, checks: Health, options: _Options)
         memory=options.memory,
         cache=options.cache,
         faults=None if base.files.faults is None else options.faults,
+        authorize=authorizer.authorize,
     )
 
 

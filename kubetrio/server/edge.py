@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,14 +38,17 @@ from kubetrio.config import Config
 from kubetrio.config.flag import values
 from kubetrio.env import Env
 from kubetrio.http.shortage import MemoryLimit
+from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.resources.operations import Operations
 from kubetrio.server.base import Base
 from kubetrio.server.files import Files
+from kubetrio.server.uipages import UiPages
 from kubetrio.tls import pki
 
 if TYPE_CHECKING:
     from kubetrio.faults import Injector
 
+Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
 SERVICE_PORT = 443  # of the Service ``kubernetes``
 
 
@@ -58,6 +62,7 @@ def make_edge(
     memory: MemoryLimit | None,
     cache: ByteCache,
     faults: Injector | None,
+    authorize: Authorize,
 ) -> Edge:
     """Return what is between clients and objects.
 
@@ -70,6 +75,7 @@ def make_edge(
         memory: says when there is too little of it; None where there is no limit.
         cache: encoded objects.
         faults: what goes wrong on demand, None where clients may not say so.
+        authorize: who may see what the pages for people show.
     """
     config, env, registry = base.config, base.env, base.storage.registry
     streams: set[trio.CancelScope] = set()
@@ -82,7 +88,9 @@ def make_edge(
         config=_api_config(config, base.files),
         env=env,
         clock=trio.lowlevel.current_clock(),
-        documents=_documents(base, health, delegation, fairness, streams, faults),
+        documents=_documents(
+            base, health, delegation, fairness, streams, faults, UiPages(base, authorize)
+        ),
         metrics=base.metrics,
         flow=MaxInFlight(reading, writing) if fairness is None else fairness,
         memory=memory,
@@ -121,6 +129,7 @@ def _documents(
     fairness: PriorityAndFairness | None,
     streams: set[trio.CancelScope],
     faults: Injector | None,
+    ui: UiPages,
 ) -> Documents:
     """The paths that are not resources."""
     config, env = base.config, base.env
@@ -151,6 +160,7 @@ def _documents(
         env.now,
         others=delegation.aggregation.documents,
         ask_others=partial(document_of_others, delegation),
+        ui=ui,
         flow_pages=None if fairness is None else FlowPages(fairness.gate, streams),
         fault_pages=fault_pages,
     )

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import trio
 
@@ -28,6 +28,8 @@ from kubetrio.api.response import (
     Response,
     page_not_found,
 )
+from kubetrio.auth.authorize import forbidden
+from kubetrio.machinery.identity import ANONYMOUS, Attributes
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import method_not_allowed, unknown_path
 from kubetrio.observe.logs import Log
@@ -52,6 +54,7 @@ DOCUMENT_VERSION = MINOR_VERSION
 """What OpenAPI documents call themselves: the version that is emulated, which has no patch."""
 VARY = (b"Vary", b"Accept")
 PUBLIC = (b"Cache-Control", b"public")
+UI, SIGN_IN = "ui", "/ui/"
 ROOTS = frozenset({"", "/", "/index.html"})
 JSON_FORM = JSON.decode()
 SWAGGER_FORMS = (JSON_FORM, *openapi.SWAGGER_PROTOBUF)
@@ -78,6 +81,18 @@ def version_info() -> dict[str, str]:
     }
 
 
+class PagesForPeople(Protocol):
+    """Pages below ``/ui/``."""
+
+    async def answer(self, request: Request) -> AnyResponse:
+        """Answer a request whose user may make it."""
+        ...
+
+    def sign_in(self, request: Request) -> Response:
+        """Return the page in which a token is typed."""
+        ...
+
+
 class Documents:
     """Answers for one server.
 
@@ -91,6 +106,7 @@ class Documents:
         others: what is known of the documents of other servers.
         ask_others: answers a request for a document of OpenAPI v3 that another server has; None
             when none has it any more.
+        ui: pages for people, below ``/ui/``.
         flow_pages: pages of flow control, None where there is nothing to show.
         fault_pages: pages of faults, None where clients may not inject any.
     """
@@ -106,6 +122,7 @@ class Documents:
         *,
         others: OtherDocuments,
         ask_others: Callable[[Request, str], Awaitable[AnyResponse | None]],
+        ui: PagesForPeople,
         flow_pages: FlowPages | None,
         fault_pages: FaultPages | None,
     ) -> None:
@@ -118,6 +135,7 @@ class Documents:
         self._address = address
         self._cache: dict[str, tuple[bytes, bytes]] = {}
         self._making = trio.Lock()
+        self._ui = ui
         self._flow_pages = flow_pages
         self._fault_pages = fault_pages
         self._others = others.current
@@ -156,11 +174,33 @@ class Documents:
             return self._flow_pages.answer(request)
         if path == "/metrics":
             return Response(200, await self._pages.metrics(self._metrics.gathered), METRICS_TYPE)
+        if root == UI:
+            return await self._ui.answer(request)
         if path in ROOTS:
             paths = self._health.paths()
             return indented(discovery.root_paths(self._registry.current, paths, self._others()))
         page = await self._pages.answer(request, self._now())
         return page_not_found() if page is None else page
+
+    def refuse(self, request: Request, attributes: Attributes, reason: str) -> Response:
+        """Refuse a request; a browser without credentials gets the page for signing in.
+
+        Args:
+            request: the user may not make it.
+            attributes: what authorizers were asked.
+            reason: what they say.
+
+        Raises:
+            ApiError: 403.
+        """
+        stranger = request.user.name == ANONYMOUS.name and request.info.path == SIGN_IN
+        if (
+            stranger
+            and request.method == "GET"
+            and b"text/html" in request.headers.get(b"accept", b"")
+        ):
+            return self._ui.sign_in(request)
+        raise forbidden(attributes, reason)
 
     # ------------------------------------------------------------------ discovery
 

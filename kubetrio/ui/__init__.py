@@ -1,0 +1,1 @@
+"""Pages for people: objects, their history and the load of the server, below ``/ui/``."""

@@ -1,0 +1,115 @@
+"""Files of the pages, and the headers that they go out with.
+
+Browsers load scripts and styles from this server alone, run none that is written into a page but
+those whose hashes the policy names, and show the pages in no frame of others.  A page that is
+signed in to with a token gets its modules by ``fetch`` with that token, for ``import`` has no
+headers: it may run what its own script makes (``strict-dynamic``).
+
+Source: W3C "Content Security Policy Level 3"; W3C "Trusted Types".
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+from kubetrio.api.request import Request
+from kubetrio.api.response import Headers, Response
+
+FOLDER = "assets"
+TYPES = {
+    "css": b"text/css; charset=utf-8",
+    "html": b"text/html; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+COMMON = (
+    "default-src 'none'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+STANDING: Headers = (
+    (b"X-Content-Type-Options", b"nosniff"),
+    (b"X-Frame-Options", b"DENY"),
+    (b"Referrer-Policy", b"no-referrer"),
+    (b"Cross-Origin-Opener-Policy", b"same-origin"),
+    (b"Cross-Origin-Resource-Policy", b"same-origin"),
+)
+KEPT = (b"Cache-Control", b"private, no-cache")
+"""Browsers ask each time whether a file is still the same."""
+INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
+DOCUMENT, SIGN_IN = "index.html", "signin.html"
+PARTS = {"/* signin.css */": "signin.css", "/* signin.js */": "signin.js"}
+"""Files that are written into the page for signing in, by what stands in their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file.
+
+    Args:
+        body: its bytes.
+        type: media type.
+        tag: entity tag.
+        policy: content security policy, empty for what is no page.
+    """
+
+    body: bytes
+    type: bytes
+    tag: bytes
+    policy: bytes = b""
+
+    def answer(self, request: Request, status: int = 200) -> Response:
+        """Return the answer to a request for it: 304 for who has it."""
+        headers: list[tuple[bytes, bytes]] = [KEPT, (b"ETag", self.tag), *STANDING]
+        if self.policy:
+            headers.append((b"Content-Security-Policy", self.policy))
+        if status == 200 and request.headers.get(b"if-none-match") == self.tag:
+            return Response(304, b"", b"", headers)
+        return Response(status, self.body, self.type, headers)
+
+
+def _asset(name: str, body: bytes, policy: str = "") -> Asset:
+    tag = b'"' + hashlib.sha256(body).hexdigest()[:32].encode() + b'"'
+    return Asset(body, TYPES[name.rpartition(".")[2]], tag, policy.encode())
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(FOLDER, name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def load() -> dict[str, Asset]:
+    """Return all files but the page for signing in, by name.  Blocking."""
+    found: dict[str, Asset] = {}
+    for entry in resources.files(__package__).joinpath(FOLDER).iterdir():
+        name = entry.name
+        if name.rpartition(".")[2] not in TYPES or name.startswith("signin."):
+            continue
+        policy = ""
+        if name == DOCUMENT:
+            trusted = "require-trusted-types-for 'script'; trusted-types 'none'"
+            policy = f"{COMMON}; script-src 'self'; style-src 'self'; {trusted}"
+        found[name] = _asset(name, entry.read_bytes(), policy)
+    return found
+
+
+def sign_in_page() -> Asset:
+    """Return the page in which a token is typed; it needs no other file.  Blocking."""
+    text = _text(SIGN_IN)
+    for place, name in PARTS.items():
+        text = text.replace(place, _text(name))
+    allowed = {"script": ["'strict-dynamic'"], "style": list[str]()}
+    for kind, inside in INLINE.findall(text):
+        allowed[kind].append(_hash(inside))
+    policy = (
+        f"{COMMON}; script-src {' '.join(allowed['script'])}; "
+        f"style-src {' '.join(allowed['style'])}"
+    )
+    return _asset(SIGN_IN, text.encode(), policy)

@@ -1,0 +1,243 @@
+// Requests to the server: the Kubernetes API itself, and the few paths below /ui/.
+// The token, where there is one, is in this tab's memory and session storage alone.
+
+const KEY = "kubetrio.token";
+const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const META = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+export const PAGE = 500;
+export const MANAGER = "kubetrio-ui";
+
+let token = sessionStorage.getItem(KEY) || "";
+let base = "";
+
+export function use(root) { base = root; }
+export function signedIn() { return token !== ""; }
+export function signOut() {
+  sessionStorage.removeItem(KEY);
+  token = "";
+  location.reload();
+}
+
+// What the server refused, or that it did not answer (code 0).
+export class Refused extends Error {
+  constructor(code, message, status) {
+    super(message);
+    this.code = code;
+    this.status = status || null;
+  }
+  get conflicts() {
+    const causes = (this.status && this.status.details && this.status.details.causes) || [];
+    return causes.filter((cause) => cause.reason === "FieldManagerConflict");
+  }
+}
+
+export async function send(method, path, { query, body, type, accept, signal, warn } = {}) {
+  const headers = { Accept: accept || "application/json" };
+  if (token) headers.Authorization = "Bearer " + token;
+  if (body !== undefined) headers["Content-Type"] = type || "application/json";
+  const asked = new URLSearchParams(query || {}).toString();
+  let answer;
+  try {
+    answer = await fetch(base + path + (asked ? "?" + asked : ""), {
+      method, headers, body, signal, cache: "no-store", credentials: "same-origin",
+      redirect: "error", referrerPolicy: "no-referrer",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The server does not answer.");
+  }
+  if (warn) for (const text of warnings(answer.headers.get("Warning"))) warn(text);
+  if (answer.ok) return answer;
+  const text = await answer.text();
+  let status = null;
+  try { status = JSON.parse(text); } catch { /* not every error is a Status */ }
+  const said = (status && status.message) || text.trim() || "The server answered " + answer.status + ".";
+  throw new Refused(answer.status, said, status);
+}
+
+function warnings(header) {
+  const found = [];
+  for (const [, text] of (header || "").matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)) {
+    found.push(text.replace(/\\(.)/g, "$1"));
+  }
+  return found;
+}
+
+export async function get(path, options) { return (await send("GET", path, options)).json(); }
+
+// ---------------------------------------------------------------- paths
+
+export function collection(kind, namespace) {
+  const root = kind.group ? "/apis/" + kind.group : "/api";
+  const inside = kind.namespaced && namespace ? "/namespaces/" + encodeURIComponent(namespace) : "";
+  return root + "/" + kind.version + inside + "/" + kind.resource;
+}
+export function objectPath(kind, namespace, name) {
+  return collection(kind, namespace) + "/" + encodeURIComponent(name);
+}
+
+// ---------------------------------------------------------------- lists and watches
+
+export function tablePage(path, query, signal) {
+  return get(path, { query, accept: TABLE, signal });
+}
+
+// All metadata of a collection, page by page.
+export async function metadata(path, query, signal, most = Infinity) {
+  const items = [];
+  let next = "";
+  do {
+    const page = await get(path, { query: { ...query, limit: PAGE, ...(next && { continue: next }) }, accept: META, signal });
+    items.push(...(page.items || []));
+    next = page.metadata.continue || "";
+  } while (next && items.length < most);
+  return items;
+}
+
+export async function count(path, query, signal) {
+  const page = await get(path, { query: { ...query, limit: 1 }, accept: META, signal });
+  return (page.items || []).length + (page.metadata.remainingItemCount || 0);
+}
+
+// Calls back with arrays of events, as many as came together, until the stream ends.
+export async function watch(path, query, { signal, table, take }) {
+  const answer = await send("GET", path, {
+    query: { ...query, watch: "1", allowWatchBookmarks: "true" },
+    accept: table ? TABLE : "application/json", signal,
+  });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    const events = lines.filter(Boolean).map((line) => JSON.parse(line));
+    if (events.length) take(events);
+  }
+}
+
+function known(row) {
+  const meta = row.object.metadata;
+  row.born = Date.parse(meta.creationTimestamp) || 0;
+  row.order = (meta.namespace || "") + "/" + meta.name;
+  return row;
+}
+
+const AGAIN_MS = [500, 1000, 2000, 4000];
+export function pause(ms, signal) {
+  return new Promise((done, fail) => {
+    const timer = setTimeout(done, ms);
+    if (signal) signal.addEventListener("abort", () => { clearTimeout(timer); fail(new DOMException("", "AbortError")); });
+  });
+}
+
+// A collection as a Table that follows the server: lists, watches, and begins anew when it must.
+//   columns(definitions), changed(rows by key, first time?), state(name, words)
+export async function follow({ path, query, at, signal, columns, changed, state }) {
+  let tries = 0;
+  while (!signal.aborted) {
+    try {
+      const rows = new Map();
+      const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
+      let next = "", version = "";
+      do {
+        const asked = next ? { ...query, limit: PAGE, continue: next } : { ...query, ...fixed, limit: PAGE };
+        const page = await tablePage(path, asked, signal);
+        if (!next) columns(page.columnDefinitions);
+        for (const row of page.rows || []) rows.set(row.object.metadata.uid, known(row));
+        version = page.metadata.resourceVersion;
+        next = page.metadata.continue || "";
+        changed(rows, next !== "");
+      } while (next);
+      if (at) { state("kept", ""); return; }
+      state("live", "");
+      tries = 0;
+      for (;;) {
+        let gone = false;
+        await watch(path, { ...query, resourceVersion: version }, {
+          signal, table: true,
+          take(events) {
+            let any = false;
+            for (const event of events) {
+              if (event.type === "ERROR") { gone = true; continue; }
+              for (const row of event.object.rows || []) {
+                const meta = row.object.metadata;
+                version = meta.resourceVersion || version;
+                if (event.type === "BOOKMARK") continue;
+                any = true;
+                if (event.type === "DELETED") rows.delete(meta.uid); else rows.set(meta.uid, known(row));
+              }
+            }
+            if (any) changed(rows, false);
+          },
+        });
+        if (gone) break;  // what it watched from is not kept any more: list again
+      }
+    } catch (error) {
+      if (signal.aborted || error.name === "AbortError") return;
+      if (error.code === 410 && !at) continue;
+      if (error.code && error.code !== 429 && error.code < 500) {
+        state(error.code === 403 ? "refused" : "failed", error.message);
+        return;
+      }
+      state("away", error.message || String(error));
+      try { await pause(AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)], signal); } catch { return; }
+    }
+  }
+}
+
+// One object, and what becomes of it.
+export async function followObject(kind, namespace, name, { signal, take, state }) {
+  const path = objectPath(kind, namespace, name);
+  const all = collection(kind, namespace);
+  let tries = 0;
+  while (!signal.aborted) {
+    try {
+      const object = await get(path, { signal });
+      take(object, false);
+      state("live", "");
+      tries = 0;
+      if (!kind.verbs.includes("watch")) return;
+      const query = { fieldSelector: "metadata.name=" + name, resourceVersion: object.metadata.resourceVersion };
+      await watch(all, query, {
+        signal,
+        take(events) {
+          for (const event of events) {
+            if (event.type === "ADDED" || event.type === "MODIFIED") take(event.object, false);
+            if (event.type === "DELETED") take(event.object, true);
+          }
+        },
+      });
+    } catch (error) {
+      if (signal.aborted || error.name === "AbortError") return;
+      if (error.code === 404) { take(null, true); state("gone", error.message); return; }
+      if (error.code && error.code !== 429 && error.code !== 410 && error.code < 500) {
+        state(error.code === 403 ? "refused" : "failed", error.message);
+        return;
+      }
+      state("away", error.message || String(error));
+      try { await pause(AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)], signal); } catch { return; }
+    }
+  }
+}
+
+// ---------------------------------------------------------------- writes
+
+export async function apply(kind, namespace, name, text, { dryRun, force, warn }) {
+  const query = { fieldManager: MANAGER, fieldValidation: "Strict" };
+  if (dryRun) query.dryRun = "All";
+  if (force) query.force = "true";
+  const path = objectPath(kind, namespace, name);
+  return (await send("PATCH", path, { query, body: text, type: "application/apply-patch+yaml", warn })).json();
+}
+export async function replace(kind, namespace, name, text, { dryRun, warn }) {
+  const query = { fieldManager: MANAGER, fieldValidation: "Strict" };
+  if (dryRun) query.dryRun = "All";
+  return (await send("PUT", objectPath(kind, namespace, name), { query, body: text, type: "application/yaml", warn })).json();
+}
+export async function remove(kind, namespace, name, { policy, uid, dryRun }) {
+  const body = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy: policy, preconditions: { uid } };
+  if (dryRun) body.dryRun = ["All"];
+  return (await send("DELETE", objectPath(kind, namespace, name), { body: JSON.stringify(body) })).json();
+}

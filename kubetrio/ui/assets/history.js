@@ -1,0 +1,147 @@
+// What happened: to one object, to a namespace, to the whole cluster.
+
+import * as api from "./api.js";
+import { h, name, stamp, swap, button, note } from "./dom.js";
+import { edit } from "./edit.js";
+import { apiVersion, link } from "./kinds.js";
+import { showKinds } from "./objects.js";
+import { diffView, yamlView } from "./text.js";
+
+// ---------------------------------------------------------------- one object
+
+export function revisions(view) {
+  const { context, kind, namespace, called } = view, { signal, about } = context;
+  const root = "/ui/history" + api.objectPath(kind, namespace, called);
+  const out = h("div", { "aria-live": "polite" });
+  const list = h("div", {}, h("p", { class: "dim" }, "Reading …"));
+  const states = new Map();
+  let items = [], from = 0, upto = 0;
+
+  // A deletion has no state: what was before it is the last one.
+  const at = (item) => (item.verb === "delete" ? item.revision - 1 : item.revision);
+  async function state(revision) {
+    if (!states.has(revision)) {
+      const found = await api.get(root, { query: { revision }, signal });
+      states.set(revision, found.object ? { apiVersion: apiVersion(kind), kind: kind.kind, ...found.object } : null);
+    }
+    return states.get(revision);
+  }
+  async function compare() {
+    const a = items.find((one) => one.revision === from), b = items.find((one) => one.revision === upto);
+    try {
+      const before = a ? await state(at(a)) : null, after = b.verb === "delete" ? null : await state(b.revision);
+      const diff = diffView(before, after, { label: "Difference" });
+      const words = a ? "From revision " + from + " to " + upto : "What revision " + upto + " made";
+      const shown = after || before;
+      swap(out, h("h2", {}, words), diff || note("good", before && after ? "Nothing that is shown differs; see managedFields in the YAML." : "There is nothing to compare."),
+        h("div", { class: "actions" },
+          !about.kept && !view.at && button("Put revision " + at(b) + " back", () => edit({ kind, namespace, name: called, object: view.gone ? null : view.object, draft: shown, title: "Put revision " + at(b) + " back" })),
+          h("a", { href: "#/objects/" + (kind.group || "core") + "/" + kind.resource + "?at=" + b.revision + (namespace ? "&ns=" + encodeURIComponent(namespace) : "") }, "The cluster at this revision")),
+        h("details", {}, h("summary", {}, "Revision " + at(b) + " as YAML"), yamlView(shown)));
+    } catch (error) { if (error.name !== "AbortError") swap(out, note("bad", error.message)); }
+    document.body.dataset.compared = from + "-" + upto;
+  }
+  function choose(item) {
+    upto = item.revision;
+    const i = items.indexOf(item);
+    from = item.verb === "create" ? 0 : (items[i + 1] || { revision: 0 }).revision;
+    mark();
+    compare();
+  }
+  function mark() {
+    for (const row of list.querySelectorAll("tbody tr")) {
+      const revision = Number(row.dataset.revision);
+      row.setAttribute("aria-selected", String(revision === upto));
+      const [a, b] = row.querySelectorAll("input");
+      a.checked = revision === from;
+      b.checked = revision === upto;
+    }
+  }
+  api.get(root, { signal }).then((found) => {
+    items = found.items;
+    if (!items.length) { swap(list, note("warn", "Nothing is known of it since revision " + found.compacted + ".")); return; }
+    const users = about.users;
+    const heads = ["From", "To", "Revision", "Time", "What", "Manager", users && "User", "Generation", ""].filter((one) => one !== false);
+    swap(list, h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Show"))))),
+      h("tbody", {}, items.map((item) => h("tr", { "data-revision": item.revision },
+        h("td", {}, pick("from", item, () => { from = item.revision; mark(); compare(); })), h("td", {}, pick("to", item, () => { upto = item.revision; mark(); compare(); })),
+        h("td", { class: "tight" }, String(item.revision)), h("td", { class: "tight" }, stamp(item.time)), h("td", { class: "tight" }, h("span", { class: "badge " + item.verb }, item.verb)),
+        h("td", {}, item.encrypted ? h("span", { class: "dim" }, "encrypted") : who(item.manager)), users && h("td", {}, who(item.user)), h("td", { class: "number" }, String(item.generation || "–")),
+        h("td", { class: "tight" }, button("Changes", () => choose(item), { class: "quiet", "aria-label": "Changes of revision " + item.revision }))))))),
+    h("p", { class: "dim" }, "Kept since revision " + found.compacted + ". The manager is the one whose managedFields the write changed."));
+    choose(items[0]);
+  }, (error) => { if (error.name !== "AbortError") swap(list, note("bad", error.message)); });
+  return h("div", { class: "cards" }, h("section", { class: "card all" }, h("h2", {}, "Revisions"), list), h("section", { class: "card all" }, out));
+}
+
+function pick(group, item, onchange) {
+  return h("input", { type: "radio", name: group, onchange, "aria-label": group + " revision " + item.revision });
+}
+function who(text) { return text ? name(text) : h("span", { class: "dim" }, "–"); }
+
+// ---------------------------------------------------------------- a namespace, or all of it
+
+const ROUTINE = new Set(["Lease", "Event"]);
+
+export function historyPage(context) {
+  const { query, signal, about, kinds } = context;
+  const namespace = query.get("ns") || "";
+  showKinds(context, null, namespace, "");
+  const rows = h("tbody"), out = h("div"), total = h("span", { class: "dim", role: "status" });
+  const filter = h("input", { type: "search", placeholder: "part of a name, kind or manager", autocomplete: "off", spellcheck: "false" });
+  const space = h("select", {}, h("option", { value: "" }, "all namespaces"), namespace && h("option", { value: namespace }, namespace));
+  space.value = namespace;
+  api.metadata("/api/v1/namespaces", {}, signal, 5000).then((items) => {
+    for (const item of items) if (item.metadata.name !== namespace) space.append(h("option", { value: item.metadata.name }, item.metadata.name));
+  }, () => { space.title = "Namespaces may not be listed."; });
+  space.addEventListener("change", () => { location.hash = "#/history" + (space.value ? "?ns=" + encodeURIComponent(space.value) : ""); });
+  const routine = h("input", { type: "checkbox" });
+  const older = button("Older changes", () => more(), { hidden: true });
+  const heads = ["Revision", "Time", "What", "Object", "Namespace", "Manager", about.users && "User", ""].filter((one) => one !== false);
+  let before = "", shown = [], refused = new Set(), newest = 0;
+
+  function row(item) {
+    const kind = { group: item.group, version: item.version, resource: item.resource, kind: item.kind, namespaced: item.namespace !== "" };
+    const line = h("tr", {}, h("td", { class: "tight" }, String(item.revision)), h("td", { class: "tight" }, stamp(item.time)), h("td", { class: "tight" }, h("span", { class: "badge " + item.verb }, item.verb)),
+      h("td", {}, h("a", { href: link(kind, item.namespace, item.name, "history") }, item.kind + "/", name(item.name))), h("td", {}, name(item.namespace || "–")), h("td", {}, who(item.manager)),
+      about.users && h("td", {}, who(item.user)),
+      h("td", { class: "tight" }, h("a", { href: "#/objects?at=" + item.revision + (namespace ? "&ns=" + encodeURIComponent(namespace) : "") }, "cluster then")));
+    line.routine = ROUTINE.has(item.kind);
+    line.words = [item.kind, item.name, item.manager, item.user, item.verb].join(" ").toLowerCase();
+    return line;
+  }
+  function narrow() {
+    const wanted = filter.value.trim().toLowerCase();
+    for (const line of shown) line.hidden = (wanted !== "" && !line.words.includes(wanted)) || (line.routine && !routine.checked);
+    total.textContent = shown.filter((line) => !line.hidden).length + " changes";
+  }
+  filter.addEventListener("input", narrow);
+  routine.addEventListener("change", narrow);
+  async function more() {
+    older.disabled = true;
+    try {
+      const path = "/ui/history/" + (namespace ? "namespaces/" + encodeURIComponent(namespace) : "");
+      const found = await api.get(path, { query: before ? { before } : {}, signal });
+      newest = newest || found.revision;
+      const lines = found.items.map(row);
+      shown.push(...lines);
+      rows.append(...lines);
+      for (const one of found.refused) refused.add(one);
+      before = found.before;
+      older.hidden = !before;
+      swap(out, refused.size ? note("warn", "Not allowed to list, so their changes are not shown: " + [...refused].sort().join(", ")) : null,
+        before ? null : h("p", { class: "dim" }, "Older changes are not kept (since revision " + found.compacted + "). See --history-window."));
+      narrow();
+      document.body.dataset.changes = shown.length;
+    } catch (error) { if (error.name !== "AbortError") swap(out, note("bad", error.message)); }
+    older.disabled = false;
+  }
+  more();
+  void kinds;
+  return h("section", { class: "page scrolls", "aria-label": "History" },
+    h("div", { class: "heading" }, h("h1", {}, "History"), total, h("span", { class: "grow" }), button("Newest", () => { before = ""; shown = []; rows.replaceChildren(); more(); })),
+    h("div", { class: "tools" }, h("label", { class: "field" }, "Namespace", space), h("label", { class: "field" }, "Search", filter),
+      h("label", { class: "field check" }, routine, "Leases and Events")),
+    h("div", { class: "card wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Cluster then"))))), rows)),
+    h("div", { class: "actions" }, older), out);
+}

@@ -1,0 +1,121 @@
+// The frame: what is above and beside each page, and which page the address names.
+
+import * as api from "./api.js";
+import { h, icon, name, put, swap, button, note } from "./dom.js";
+import { discover } from "./kinds.js";
+import { objectsPage } from "./objects.js";
+
+// Pages that are not the first one are loaded when they are first asked for.
+import { objectPage } from "./object.js";
+import { historyPage } from "./history.js";
+import { loadPage } from "./load.js";
+
+const THEME = "kubetrio.theme";
+const TABS = [["objects", "Objects", "#/objects"], ["history", "History", "#/history"], ["load", "Load", "#/load"]];
+
+export function start() {
+  api.use(location.pathname.replace(/\/ui\/[^/]*$/, ""));
+  theme(localStorage.getItem(THEME));
+  new Frame().run();
+}
+
+function theme(chosen) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = () => { document.documentElement.dataset.theme = chosen || (dark.matches ? "dark" : "light"); };
+  set();
+  if (!chosen) dark.addEventListener("change", set);
+}
+
+// The address of a page: parts of its path, and what stands behind the question mark.
+export function where() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const parts = path.split("/").map((one) => { try { return decodeURIComponent(one); } catch { return one; } });
+  return { parts, query: new URLSearchParams(query || "") };
+}
+
+class Frame {
+  constructor() {
+    this.nav = h("nav", { "aria-label": "Pages" }, TABS.map(([id, words, href]) =>
+      h("a", { href, "data-tab": id }, icon(id), h("span", {}, words))));
+    this.side = h("aside", { class: "side", id: "side", "aria-label": "Kinds" });
+    this.main = h("main", { class: "main", id: "main", tabindex: "-1" });
+    this.who = h("div", { class: "who" });
+    this.cluster = h("bdi", {}, "kubetrio");
+    const menu = button(icon("menu"), () => this.fold(!this.side.classList.contains("open")),
+      { class: "quiet menu", "aria-label": "Kinds", "aria-controls": "side", "aria-expanded": "false" });
+    this.menu = menu;
+    const brand = h("a", { class: "brand", href: "#/objects" }, mark(), this.cluster);
+    this.top = h("header", { class: "top" }, menu, brand, this.nav, this.who);
+    this.away = h("div", { class: "banner away", role: "alert", hidden: true });
+    document.body.replaceChildren(h("div", { class: "frame" }, this.top, this.side, this.main));
+    this.side.addEventListener("click", (event) => { if (event.target.closest("a")) this.fold(false); });
+    addEventListener("keydown", (event) => this.key(event));
+  }
+  fold(open) {
+    this.side.classList.toggle("open", open);
+    this.menu.setAttribute("aria-expanded", String(open));
+  }
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") this.fold(false);
+    if (/^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || document.querySelector("dialog[open]")) return;
+    const search = this.main.querySelector("input[type=search]");
+    if (event.key === "/" && search) { event.preventDefault(); search.focus(); search.select(); }
+    const at = { 1: "#/objects", 2: "#/history", 3: "#/load" }[event.key];
+    if (at) location.hash = at;
+  }
+  async run() {
+    try {
+      [this.about, this.kinds] = await Promise.all([api.get("/ui/about"), discover()]);
+    } catch (error) {
+      this.main.append(h("div", { class: "page" }, note("bad", error.message), button("Try again", () => location.reload())));
+      if (api.signedIn()) this.main.firstChild.append(button("Sign out", api.signOut));
+      return;
+    }
+    put(this.cluster, this.about.cluster);
+    const dark = document.documentElement.dataset.theme === "dark";
+    swap(this.who, name(this.about.user, { title: this.about.groups.join(", ") }),
+      button(icon("sun"), () => {
+        const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+        localStorage.setItem(THEME, next);
+        document.documentElement.dataset.theme = next;
+      }, { class: "quiet", "aria-label": "Dark and light", "aria-pressed": String(dark) }),
+      api.signedIn() && button("Sign out", api.signOut, { class: "quiet" }));
+    addEventListener("hashchange", () => this.show());
+    this.show();
+  }
+  show() {
+    const { parts, query } = where();
+    const tab = parts[0] === "object" ? "objects" : TABS.some(([id]) => id === parts[0]) ? parts[0] : "objects";
+    if (this.leave) this.leave.abort();
+    this.leave = new AbortController();
+    for (const link of this.nav.children) {
+      if (link.dataset.tab === tab) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    }
+    document.title = TABS.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
+    const context = { frame: this, kinds: this.kinds, about: this.about, side: this.side, query, parts, signal: this.leave.signal };
+    const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage }[parts[0]] || objectsPage;
+    swap(this.main, this.banner(query), page(context));
+    document.body.dataset.page = parts[0] || "objects";
+  }
+  // What is shown is not what is now.
+  banner(query) {
+    const at = query.get("at");
+    if (this.about.kept) return h("div", { class: "banner", role: "status" }, "Read-only: " + this.about.kept);
+    if (!at) return null;
+    const now = where();
+    now.query.delete("at");
+    const back = "#/" + now.parts.map(encodeURIComponent).join("/") + (String(now.query) ? "?" + now.query : "");
+    return h("div", { class: "banner", role: "status" }, "Read-only: the cluster as it was at revision " + at + ".", h("a", { href: back }, "Back to now"));
+  }
+}
+
+// Drawn here: what is signed in to with a token has no address for a picture.
+function mark() {
+  const svg = icon("objects");
+  svg.setAttribute("viewBox", "0 0 32 32");
+  svg.firstChild.setAttribute("d", "M16 6.5 7 22.5h18zM16 6.5v.1M7 22.5h.1M25 22.5h.1");
+  svg.style.color = "var(--accent)";
+  svg.style.width = svg.style.height = "1.6rem";
+  return svg;
+}

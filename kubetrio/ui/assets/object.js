@@ -1,0 +1,166 @@
+// One object: what it is, its YAML, its history; and what can be done with it.
+
+import * as api from "./api.js";
+import { h, name, put, stamp, swap, button, note } from "./dom.js";
+import { dependents, edit, remove, tree, unlisted } from "./edit.js";
+import { revisions } from "./history.js";
+import { apiVersion, link } from "./kinds.js";
+import { address, showKinds } from "./objects.js";
+import { yamlView } from "./text.js";
+
+const TABS = [["overview", "Overview"], ["yaml", "YAML"], ["history", "History"]];
+const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", gone: "deleted", kept: "as it was", list: "loading" };
+
+export function objectPage(context) {
+  const { kinds, parts, query, signal, about } = context;
+  const [, group, resource, space, called] = parts;
+  const kind = kinds.named(group === "core" ? "" : group, resource);
+  if (!kind || !called) return h("section", { class: "page" }, note("bad", "The server has no such kind: " + (resource || "")));
+  const namespace = space === "-" ? "" : space, at = query.get("at") || "", fixed = at !== "" || about.kept !== "";
+  showKinds(context, kind, namespace, at);
+  const view = { context, kind, namespace, called, at, object: null, gone: false };
+  const state = h("span", { class: "state", role: "status" }, WORDS.list);
+  const editing = button("Edit", () => edit({ kind, namespace, name: called, object: view.object }), { disabled: true });
+  const deleting = button("Delete", () => remove({ kinds, kind, namespace, name: called, object: view.object, signal, done: () => {} }), { class: "danger", disabled: true });
+  const back = new URLSearchParams();
+  if (namespace) back.set("ns", namespace);
+  if (at) back.set("at", at);
+  const panel = h("div", { role: "tabpanel", tabindex: "0", id: "panel" });
+  let chosen = TABS.some(([id]) => id === query.get("tab")) ? query.get("tab") : "overview";
+  const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Views" }, TABS.map(([id, words]) =>
+    h("button", { type: "button", role: "tab", "data-tab": id, "aria-controls": "panel", onclick: () => choose(id) }, words)));
+  tabs.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const i = (TABS.findIndex(([id]) => id === chosen) + step + TABS.length) % TABS.length;
+    choose(TABS[i][0]);
+    tabs.children[i].focus();
+  });
+  function choose(id) {
+    chosen = id;
+    for (const tab of tabs.children) {
+      tab.setAttribute("aria-selected", String(tab.dataset.tab === id));
+      tab.tabIndex = tab.dataset.tab === id ? 0 : -1;
+    }
+    const next = new URLSearchParams(query);
+    next.set("tab", id);
+    history.replaceState(null, "", link(kind, namespace, called) + "?" + next);
+    panel.replaceChildren();
+    draw(true);
+  }
+  function draw(fresh) {
+    editing.disabled = deleting.disabled = fixed || !view.object || view.gone;
+    if (chosen === "history") { if (fresh) swap(panel, revisions(view)); return; }
+    if (!view.object) return;
+    if (chosen === "yaml") {
+      const open = panel.querySelector("details[open]"), top = panel.firstChild && panel.firstChild.scrollTop;
+      swap(panel, yamlView(view.object));
+      if (open) panel.querySelector("details").open = true;
+      if (top) panel.firstChild.scrollTop = top;
+    } else overview(view, panel, signal);
+  }
+  function told(which, text) {
+    state.className = "state " + which;
+    put(state, WORDS[which]);
+    document.body.dataset.state = which;
+    if (which === "refused" || which === "failed" || (which === "gone" && !view.object)) {
+      if (chosen !== "history") swap(panel, note("bad", text), which === "gone" ? h("p", {}, "Its history may still be kept: see the tab History.") : null);
+    }
+  }
+  choose(chosen);
+  const take = (object, gone) => {
+    if (object) view.object = { apiVersion: apiVersion(kind), kind: kind.kind, ...object };
+    view.gone = gone;
+    if (gone) told("gone", "");
+    draw(false);
+  };
+  if (at) past(kind, namespace, called, at, signal).then((object) => {
+    if (object) { take(object, false); told("kept", ""); } else told("gone", "It was not there at revision " + at + ".");
+  }, (error) => { if (error.name !== "AbortError") told("failed", error.message); });
+  else api.followObject(kind, namespace, called, { signal, take, state: told });
+  return h("section", { class: "page scrolls", "aria-label": kind.kind + " " + called },
+    h("div", { class: "heading" }, h("a", { href: address(kind, back) }, kind.kind), h("h1", {}, name(called)),
+      namespace && h("span", { class: "kind" }, "in ", name(namespace)), h("span", { class: "grow" }), state, !fixed && editing, !fixed && deleting),
+    tabs, panel);
+}
+
+// An object as it was, over the API: a list of one at a revision.
+export async function past(kind, namespace, called, at, signal) {
+  const query = { fieldSelector: "metadata.name=" + called, resourceVersion: at, resourceVersionMatch: "Exact" };
+  const found = await api.get(api.collection(kind, namespace), { query, signal });
+  return (found.items || [])[0] || null;
+}
+
+// ---------------------------------------------------------------- overview
+
+function overview(view, panel, signal) {
+  const { object, context, kind } = view, meta = object.metadata;
+  if (!panel.querySelector(".cards")) {
+    const slots = Object.fromEntries(["facts", "conditions", "owners", "events"].map((id) => [id, h("div", {})]));
+    panel.replaceChildren(h("div", { class: "cards" },
+      h("section", { class: "card" }, h("h2", {}, "Metadata"), slots.facts),
+      h("section", { class: "card" }, h("h2", {}, "Owners and dependents"), slots.owners),
+      h("section", { class: "card all" }, h("h2", {}, "Conditions"), slots.conditions),
+      h("section", { class: "card all" }, h("h2", {}, "Events"), slots.events)));
+    panel.slots = slots;
+    family(view, slots.owners, signal);
+    events(view, slots.events, signal);
+  }
+  swap(panel.slots.facts, facts(meta));
+  swap(panel.slots.conditions, conditions((object.status && object.status.conditions) || []));
+  void context; void kind;
+}
+
+function facts(meta) {
+  const chips = (map) => {
+    const all = Object.entries(map || {});
+    return all.length ? h("div", { class: "chips" }, all.map(([key, value]) => h("span", { class: "chip" }, name(value === "" ? key : key + "=" + value)))) : h("span", { class: "dim" }, "–");
+  };
+  const rows = [["Created", stamp(meta.creationTimestamp)], ["Labels", chips(meta.labels)], ["Annotations", chips(meta.annotations)],
+    ["Generation", String(meta.generation || "–")], ["resourceVersion", meta.resourceVersion], ["uid", h("code", {}, meta.uid)]];
+  if (meta.deletionTimestamp) rows.unshift(["Deleted", h("span", { class: "bad" }, stamp(meta.deletionTimestamp))]);
+  if (meta.finalizers) rows.push(["Finalizers", meta.finalizers.join(", ")]);
+  return h("dl", { class: "facts" }, rows.map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]));
+}
+
+function conditions(list) {
+  if (!list.length) return h("p", { class: "dim" }, "It has none.");
+  return h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Type", "Status", "Reason", "Since", "Message"].map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, list.map((one) => h("tr", {}, h("td", { class: "tight" }, name(one.type)), h("td", { class: { True: "good", False: "bad" }[one.status] || "warn" }, String(one.status)),
+      h("td", {}, name(one.reason || "")), h("td", { class: "tight" }, stamp(one.lastTransitionTime)), h("td", {}, name(one.message || "")))))));
+}
+
+async function family(view, slot, signal) {
+  const { object, context, kind, namespace, at } = view;
+  const owners = (object.metadata.ownerReferences || []).map((one) => {
+    const known = context.kinds.of(one.apiVersion, one.kind);
+    const words = [one.kind + "/", name(one.name)];
+    return h("li", {}, known ? h("a", { href: link(known, known.namespaced ? object.metadata.namespace : "", one.name) }, words) : h("span", {}, words), one.controller ? h("span", { class: "dim" }, " controller") : null);
+  });
+  const here = h("li", { class: "here" }, kind.kind + "/", name(object.metadata.name));
+  const below = h("div", {}, h("p", { class: "dim" }, "Looking for dependents …"));
+  here.append(below);
+  swap(slot, h("ul", { class: "tree" }, owners.length ? [owners, h("li", {}, h("ul", {}, here))] : here));
+  if (at) { swap(below, h("p", { class: "dim" }, "Dependents are looked for now, not in the past.")); return; }
+  try {
+    const all = await dependents({ kinds: context.kinds, kind, namespace, object, signal });
+    swap(below, tree(all.tree) || h("p", { class: "dim" }, "Nothing depends on it."), unlisted(all.refused));
+  } catch (error) { if (error.name !== "AbortError") swap(below, note("bad", error.message)); }
+  document.body.dataset.family = "yes";
+}
+
+async function events(view, slot, signal) {
+  const { object, context, namespace, at } = view, kind = context.kinds.named("", "events");
+  if (!kind) return;
+  const fieldSelector = "involvedObject.uid=" + object.metadata.uid;
+  const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
+  try {
+    const found = (await api.get(api.collection(kind, namespace || "default"), { query: { fieldSelector, ...fixed }, signal })).items || [];
+    const when = (one) => one.lastTimestamp || one.eventTime || one.metadata.creationTimestamp;
+    found.sort((a, b) => (when(a) < when(b) ? 1 : -1));
+    if (!found.length) { swap(slot, h("p", { class: "dim" }, "There are none.")); return; }
+    swap(slot, h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Last seen", "Type", "Reason", "Count", "From", "Message"].map((one) => h("th", { scope: "col" }, one)))),
+      h("tbody", {}, found.map((one) => h("tr", {}, h("td", { class: "tight" }, stamp(when(one))), h("td", { class: one.type === "Warning" ? "warn" : "" }, name(one.type || "")), h("td", {}, name(one.reason || "")),
+        h("td", { class: "number" }, String(one.count || (one.series && one.series.count) || 1)), h("td", {}, name((one.source && one.source.component) || one.reportingComponent || "")), h("td", {}, name(one.message || ""))))))));
+  } catch (error) { if (error.name !== "AbortError") swap(slot, note("bad", error.message)); }
+}

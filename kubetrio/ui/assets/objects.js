@@ -1,0 +1,178 @@
+// Objects of a kind, live; and the kinds there are, with counts.
+
+import * as api from "./api.js";
+import { h, icon, name, put, swap, button, note } from "./dom.js";
+import { Grid, columnsOf } from "./grid.js";
+import { each, link } from "./kinds.js";
+
+const COUNTS_MS = 30000, SPACE = "kubetrio.namespace";
+const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading" };
+
+export function address(kind, query) {
+  const text = query.toString();
+  return "#/objects/" + encodeURIComponent(kind.group || "core") + "/" + encodeURIComponent(kind.resource) + (text ? "?" + text : "");
+}
+
+export function objectsPage(context) {
+  const { kinds, parts, query, signal } = context;
+  const group = parts[1] === "core" ? "" : parts[1];
+  const kind = kinds.named(group || "", parts[2] || "") || kinds.named("", parts[1] ? "" : "pods") || kinds.listable[0];
+  const at = query.get("at") || "";
+  const namespace = query.has("ns") ? query.get("ns") : at ? "" : sessionStorage.getItem(SPACE) || "";
+  showKinds(context, kind, namespace, at);
+
+  const state = h("span", { class: "state", role: "status" }, WORDS.list);
+  const total = h("span", { class: "dim", role: "status" });
+  const search = h("input", { type: "search", placeholder: "part of a name", value: query.get("name") || "", autocomplete: "off", spellcheck: "false" });
+  const labels = selector("app=web,tier!=test", query.get("labels"));
+  const fields = selector("status.phase=Running", query.get("fields"));
+  const wide = h("input", { type: "checkbox", checked: query.get("wide") === "1" });
+  const spaces = kind.namespaced ? namespaces(namespace, at, signal) : null;
+  const go = (changes) => {
+    const next = new URLSearchParams(query);
+    for (const [key, value] of Object.entries(changes)) if (value) next.set(key, value); else next.delete(key);
+    location.hash = address(kind, next);
+  };
+  if (spaces) spaces.addEventListener("change", () => {
+    sessionStorage.setItem(SPACE, spaces.value);
+    go({ ns: spaces.value || null, name: search.value });
+  });
+  for (const [input, key] of [[labels, "labels"], [fields, "fields"]]) {
+    input.addEventListener("change", () => go({ [key]: input.value.trim(), name: search.value }));
+  }
+  wide.addEventListener("change", () => go({ wide: wide.checked ? "1" : "", name: search.value }));
+
+  const open = (row) => { location.hash = href(row).slice(1); };
+  const href = (row) => {
+    const meta = row.object.metadata, to = link(kind, meta.namespace, meta.name);
+    return at ? to + "?at=" + encodeURIComponent(at) : to;
+  };
+  const grid = new Grid({ open, href, label: kind.kind });
+  signal.addEventListener("abort", () => grid.close());
+  const match = () => {
+    const wanted = search.value.trim().toLowerCase();
+    return wanted ? (row) => row.object.metadata.name.toLowerCase().includes(wanted) : null;
+  };
+  let rows = [], loading = true;
+  grid.arranged = (shown) => {
+    const all = rows.length;
+    put(total, (shown === all ? String(all) : shown + " of " + all) + (loading ? " …" : ""));
+    grid.say(shown || loading ? "" : all ? "No name has “" + search.value.trim() + "” in it." : "There are none here.");
+    document.body.dataset.rows = shown;
+    document.body.dataset.drawn = 1 + Number(document.body.dataset.drawn || 0);
+  };
+  search.addEventListener("input", () => grid.setRows(rows, { filter: match() }));
+  search.addEventListener("keydown", (event) => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); grid.focus(0); } });
+  search.addEventListener("blur", () => {
+    const next = new URLSearchParams(query);
+    if (search.value) next.set("name", search.value); else next.delete("name");
+    history.replaceState(null, "", address(kind, next));
+  });
+
+  const asked = {};
+  if (labels.value) asked.labelSelector = labels.value;
+  if (fields.value) asked.fieldSelector = fields.value;
+  document.body.dataset.drawn = 0;
+  document.body.dataset.rows = "";
+  api.follow({
+    path: api.collection(kind, namespace), query: asked, at, signal,
+    columns: (definitions) => grid.setColumns(columnsOf(definitions, { namespaces: kind.namespaced && !namespace, wide: wide.checked })),
+    changed(found, more) { rows = [...found.values()]; loading = more; grid.setRows(rows, { filter: match() }); },
+    state(which, text) {
+      state.className = "state " + which;
+      put(state, WORDS[which]);
+      state.title = text;
+      loading = false;
+      document.body.dataset.state = which;
+      if (which === "refused" || which === "failed") { rows = []; grid.setRows([]); grid.arranged = () => {}; grid.say(text); put(total, ""); }
+      else if (grid.all) grid.setRows(rows, { filter: match() });
+    },
+  });
+  return h("section", { class: "page", "aria-label": kind.kind },
+    h("div", { class: "heading" }, h("h1", {}, kind.kind), kind.group && h("span", { class: "kind" }, kind.group), total, h("span", { class: "grow" }), state),
+    h("div", { class: "tools" },
+      spaces && h("label", { class: "field" }, "Namespace", spaces),
+      h("label", { class: "field" }, "Name", search), h("label", { class: "field" }, "Label selector", labels), h("label", { class: "field" }, "Field selector", fields),
+      h("label", { class: "field check" }, wide, "All columns")),
+    grid.element);
+}
+
+function selector(example, value) {
+  return h("input", { type: "text", placeholder: example, value: value || "", autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
+}
+
+function namespaces(chosen, at, signal) {
+  const select = h("select", {}, h("option", { value: "" }, "all namespaces"));
+  if (chosen) select.append(h("option", { value: chosen }, chosen));
+  select.value = chosen;
+  const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
+  api.metadata("/api/v1/namespaces", fixed, signal, 5000).then((items) => {
+    for (const item of items) if (item.metadata.name !== chosen) select.append(h("option", { value: item.metadata.name }, item.metadata.name));
+    select.value = chosen;
+  }, (error) => { if (error.name !== "AbortError") select.title = error.message; });
+  return select;
+}
+
+// ---------------------------------------------------------------- kinds beside the table
+
+let kept = null;  // the list of kinds stays as it is while pages change
+
+export function showKinds({ kinds, side }, chosen, namespace, at) {
+  if (!kept || kept.kinds !== kinds || kept.namespace !== namespace || kept.at !== at) {
+    if (kept) kept.leave.abort();
+    kept = build(kinds, namespace, at);
+    swap(side, kept.element);
+  } else if (!kept.element.isConnected) swap(side, kept.element);
+  const query = new URLSearchParams();
+  if (namespace) query.set("ns", namespace);
+  if (at) query.set("at", at);
+  for (const [key, { anchor, kind }] of kept.links) {
+    anchor.setAttribute("href", address(kind, kind.namespaced ? query : at ? new URLSearchParams({ at }) : new URLSearchParams()));
+    if (chosen && key === chosen.key) anchor.setAttribute("aria-current", "page"); else anchor.removeAttribute("aria-current");
+  }
+}
+
+function build(kinds, namespace, at) {
+  const leave = new AbortController(), links = new Map();
+  const groups = [...kinds.groups()].map(([group, list]) => {
+    const items = list.map((kind) => {
+      const count = h("span", { class: "count" });
+      const anchor = h("a", { title: [kind.resource, ...kind.short].join(", ") }, name(kind.kind), count);
+      const item = h("li", {}, anchor);
+      links.set(kind.key, { anchor, count, kind, item });
+      return item;
+    });
+    return h("section", {}, h("h3", {}, group || "core"), h("ul", {}, items));
+  });
+  const filter = h("input", { type: "text", placeholder: "Kinds", "aria-label": "Filter kinds", autocomplete: "off", spellcheck: "false" });
+  filter.addEventListener("input", () => {
+    const wanted = filter.value.trim().toLowerCase();
+    for (const { item, kind } of links.values()) {
+      item.hidden = wanted !== "" && ![kind.kind, kind.resource, kind.group, ...kind.short].some((one) => one.toLowerCase().includes(wanted));
+    }
+    for (const section of groups) section.hidden = [...section.querySelectorAll("li")].every((one) => one.hidden);
+  });
+  const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
+  const counting = async () => {
+    if (document.hidden) return;
+    await each(links.values(), async ({ kind, count, item, anchor }) => {
+      try {
+        const found = await api.count(api.collection(kind, namespace), fixed, leave.signal);
+        put(count, String(found));
+        item.classList.toggle("none", found === 0);
+      } catch (error) {
+        if (error.name === "AbortError" || error.code !== 403) return;
+        swap(count, icon("lock"), h("span", { class: "hide" }, "not allowed"));
+        anchor.title = error.message;
+        item.classList.add("none");
+      }
+    }, leave.signal, 3);
+    document.body.dataset.counted = "yes";
+  };
+  setTimeout(counting, 150);  // behind what the page itself asks for
+  if (!at) {
+    const timer = setInterval(counting, COUNTS_MS);
+    leave.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+  return { kinds, namespace, at, leave, links, element: h("nav", { "aria-label": "Kinds by group" }, filter, groups) };
+}

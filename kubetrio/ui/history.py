@@ -1,0 +1,307 @@
+"""What happened to objects, for the page: ``/ui/history/`` and a path of the Kubernetes API.
+
+==============================================================  ===================================
+``/ui/history/PATH-OF-AN-OBJECT``                               its retained revisions
+``/ui/history/PATH-OF-AN-OBJECT?revision=N``                    what revision N brought
+``/ui/history/``, ``/ui/history/namespaces/NAME``               changes, the newest first
+==============================================================  ===================================
+
+Who asks must be allowed to ``get`` the object, or to ``list`` the kind where the change was; kinds
+that may not be listed are left out and named.  Objects are shown as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import trio
+
+from kubetrio.api.request import Request, resolve
+from kubetrio.audit.lookup import Object as About
+from kubetrio.audit.lookup import Writers, read_writers
+from kubetrio.auth.authorize import forbidden
+from kubetrio.env import RunBlocking
+from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.status import bad_request, expired, unknown_path
+from kubetrio.observe.logs import Log
+from kubetrio.resources.timeline import Entry, entry_of, timeline
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.errors import Compacted, FutureRevision, Unreadable
+from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.past import Past, Retained, past_of
+
+Object = dict[str, Any]
+Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
+log = Log("kubetrio.ui")
+
+STEP = 1000
+"""Revisions that one answer about changes looks at."""
+STEP_BYTES = 4 << 20
+BREATH = 16
+"""Changes that are told before others have a turn: about a millisecond."""
+MOST_STATES = 500
+"""Revisions of one object that are told: the newest."""
+LOG_BYTES = 4 << 20
+"""Of the audit log, from its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What a user may list, asked once for each kind and namespace."""
+
+    user: UserInfo
+    authorize: Authorize
+    known: dict[tuple[int, str], bool] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
+
+    async def lists(self, kind: Kind, namespace: str) -> bool:
+        """Whether the user may list a kind in a namespace; else it is noted."""
+        if MASTERS in self.user.groups:
+            return True
+        key = id(kind), namespace
+        if key not in self.known:
+            asked = Attributes(
+                user=self.user, verb="list", namespace=namespace, api_group=kind.group,
+                api_version=kind.version, resource=kind.resource,
+            )  # fmt: skip
+            verdict = self.authorize(asked)
+            if not isinstance(verdict, Verdict):
+                verdict = await verdict
+            self.known[key] = verdict.decision is Decision.ALLOW
+        if not self.known[key]:
+            self.kinds.add(str(kind.group_resource))
+        return self.known[key]
+
+
+class History:
+    """The past of one server.
+
+    Args:
+        store: where objects are, decrypted.
+        registry: what is served.
+        authorize: who may do what.
+        run_blocking: reads the audit log.
+        audit_log: its file, None where there is none that can be read.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        registry: LiveRegistry,
+        authorize: Authorize,
+        run_blocking: RunBlocking,
+        audit_log: Path | None,
+    ) -> None:
+        self._store = store
+        self._past: Retained | None = past_of(store)
+        self._registry = registry
+        self._authorize = authorize
+        self._run_blocking = run_blocking
+        self._audit_log = audit_log
+        self._read_log: tuple[tuple[int, int], Writers] | None = None
+
+    @property
+    def names_users(self) -> bool:
+        """Whether there is an audit log that names users."""
+        return self._audit_log is not None
+
+    async def answer(self, request: Request, path: str) -> Object:
+        """Return what a path below ``/ui/history/`` tells.
+
+        Args:
+            request: for it.
+            path: behind that prefix.
+
+        Raises:
+            ApiError: 400, 403, 404 or 410.
+        """
+        match path.split("/"):
+            case [""]:
+                return await self._changes(request, "")
+            case ["namespaces", namespace]:
+                return await self._changes(request, namespace)
+        key, about = await self._object(request, path)
+        revision = request.query.get("revision")
+        if revision is not None:
+            return await self._state(key, _whole("revision", revision))
+        return await self._of_object(key, about)
+
+    # ------------------------------------------------------------------ one object
+
+    async def _object(self, request: Request, path: str) -> tuple[str, About]:
+        """The key of the object that a path of the API is about, which the user may get.
+
+        Raises:
+            ApiError: 403 or 404.
+        """
+        info = resolve("GET", f"/{path}", {})
+        resources = self._registry.current.resources
+        kind = resources.get((info.group, info.version, info.resource))
+        if not info.is_resource or kind is None or not info.name or info.subresource:
+            raise unknown_path()
+        attributes = Attributes(
+            user=request.user, verb="get", namespace=info.namespace, api_group=info.group,
+            api_version=info.version, resource=info.resource, name=info.name,
+        )  # fmt: skip
+        if MASTERS not in request.user.groups:
+            verdict = self._authorize(attributes)
+            if not isinstance(verdict, Verdict):
+                verdict = await verdict
+            if verdict.decision is not Decision.ALLOW:
+                raise forbidden(attributes, verdict.reason)
+        about = About(info.group, info.resource, info.namespace, info.name)
+        return kind.key(info.namespace, info.name), about
+
+    async def _of_object(self, key: str, about: About) -> Object:
+        if self._past is None:
+            raise bad_request("this store does not tell the revisions of an object")
+        revisions = (await self._past.revisions_of(key))[-MOST_STATES:]
+        entries = await timeline(revisions, partial(self._read, key))
+        writers = await self._writers()
+        return {
+            "compacted": self._store.compacted,
+            "revision": self._store.revision,
+            "items": [_shown(one, about, writers) for one in reversed(entries)],
+        }
+
+    async def _read(self, key: str, past: Past) -> Object | None:
+        """What a revision brought, of a deletion the last state; None if it cannot be read."""
+        await trio.lowlevel.checkpoint()
+        try:
+            if past.type is EventType.DELETED:
+                keys, after = Range.single(key), past.revision - 1
+                events, _ = await self._store.events(after=after, keys=keys, max_bytes=1)
+                return _decoded(events[0].value)
+            at = max(past.revision, self._store.compacted)
+            found = await self._store.get(key, at=at)
+        except Unreadable:
+            return None
+        except Compacted:  # meanwhile
+            return {}
+        return {} if found is None else _decoded(found.value)
+
+    async def _state(self, key: str, revision: int) -> Object:
+        try:
+            found = await self._store.get(key, at=revision)
+        except Compacted:
+            raise expired("this revision is not kept any more") from None
+        except FutureRevision:
+            raise bad_request(f"revision {revision} does not exist yet") from None
+        except Unreadable:
+            return {"revision": revision, "object": None, "encrypted": True}
+        value = None if found is None else _decoded(found.value)
+        return {"revision": revision, "object": value}
+
+    # ------------------------------------------------------------------ changes
+
+    async def _changes(self, request: Request, namespace: str) -> Object:
+        """Changes up to a revision, the newest first."""
+        store = self._store
+        upto = min(_whole("before", request.query.get("before") or "0") - 1, store.revision)
+        upto = store.revision if upto < 0 else upto
+        after = max(upto - STEP, store.compacted)
+        refused = _Refused(request.user, self._authorize)
+        writers = await self._writers()
+        found: list[tuple[Event, Kind, About]] = []
+        at = after
+        while at < upto:
+            try:
+                events, at = await store.events(after=at, max_bytes=STEP_BYTES)
+            except Compacted:
+                raise expired("these revisions are not kept any more") from None
+            for event in events:
+                about = self._about(event.key)
+                if event.revision > upto or about is None:
+                    continue
+                kind, which = about
+                if namespace in ("", which.namespace) and await refused.lists(
+                    kind, which.namespace
+                ):
+                    found.append((event, kind, which))
+        dates = await self._dates([event.revision for event, _, _ in found])
+        items: list[Object] = []
+        for event, kind, which in reversed(found):
+            if len(items) % BREATH == 0:
+                await trio.lowlevel.checkpoint()
+            items.append(_shown(_entry(event, dates), which, writers) | _identity(kind, which))
+        return {
+            "compacted": store.compacted,
+            "revision": store.revision,
+            "before": after + 1 if after > store.compacted else 0,
+            "items": items,
+            "refused": sorted(refused.kinds),
+        }
+
+    async def _dates(self, revisions: Sequence[int]) -> dict[int, int]:
+        return {} if self._past is None else dict(await self._past.dates(revisions))
+
+    def _about(self, key: str) -> tuple[Kind, About] | None:
+        """The object under a key; None for what is no object of the API."""
+        kind = self._registry.current.kind_of_key(key)
+        if kind is None:
+            return None
+        namespace, _, name = key.removeprefix(kind.storage_prefix).rpartition("/")
+        return kind, About(kind.group, kind.resource, namespace, name)
+
+    async def _writers(self) -> Writers | None:
+        if self._audit_log is None:
+            return None
+        try:
+            found = await self._run_blocking(self._audit_log.stat)
+            state = found.st_size, found.st_mtime_ns
+            if self._read_log is None or self._read_log[0] != state:
+                writers = await self._run_blocking(read_writers, self._audit_log, LOG_BYTES)
+                self._read_log = state, writers
+            return self._read_log[1]
+        except OSError as error:
+            log.warning("the audit log cannot be read", reason=str(error))
+            return None
+
+
+def _whole(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise bad_request(f"{name} must be a whole number")
+    return int(text)
+
+
+def _decoded(value: bytes) -> Object:
+    found: Object = orjson.loads(value)
+    return found
+
+
+def _entry(event: Event, dates: dict[int, int]) -> Entry:
+    past = Past(event.revision, event.type, dates.get(event.revision, 0))
+    before = None if event.previous is None else _decoded(event.previous)
+    return entry_of(past, before, _decoded(event.value))
+
+
+def _shown(entry: Entry, about: About, writers: Writers | None) -> Object:
+    user = ""
+    if writers is not None:
+        user = writers.who(about, entry.verb, entry.revision, entry.at_ms)
+    return {
+        "revision": entry.revision,
+        "time": entry.time,
+        "verb": entry.verb,
+        "manager": entry.manager,
+        "user": user,
+        "generation": entry.generation,
+        "encrypted": entry.encrypted,
+    }
+
+
+def _identity(kind: Kind, about: About) -> Object:
+    return {
+        "group": kind.group,
+        "version": kind.version,
+        "kind": kind.kind,
+        "resource": kind.resource,
+        "namespace": about.namespace,
+        "name": about.name,
+    }

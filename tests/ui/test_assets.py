@@ -1,0 +1,86 @@
+"""Files of the pages: small, whole, and with a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+from kubetrio.testing.client import Client
+from kubetrio.ui.assets import TYPES, load, sign_in_page
+
+FOLDER = Path(__file__).parents[2] / "kubetrio" / "ui" / "assets"
+MOST_BYTES = 300_000
+IMPORT = re.compile(r'^import (?:[^"]* from )?"\./([\w.-]+)";$', re.MULTILINE)
+
+
+def test_all_files_are_small_together() -> None:
+    """Less than 300 KB, and each of a type that is served."""
+    files = list(FOLDER.iterdir())
+    assert {one.suffix[1:] for one in files} <= set(TYPES)
+    assert sum(one.stat().st_size for one in files) < MOST_BYTES
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    """The page for signing in loads them one behind the other; each import is a line."""
+    needs = {one.name: IMPORT.findall(one.read_text()) for one in FOLDER.glob("*.js")}
+    del needs["signin.js"]
+    done: set[str] = set()
+    while needs:
+        ready = {name for name, wanted in needs.items() if done.issuperset(wanted)}
+        assert ready, needs
+        done |= ready
+        needs = {name: wanted for name, wanted in needs.items() if name not in ready}
+
+
+def test_nothing_makes_markup_of_text() -> None:
+    """No script writes HTML, and none is made of a text."""
+    for one in FOLDER.glob("*.js"):
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc",
+            one.read_text(),
+        )
+        assert found == [], one
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    """Addresses of other servers are in no file; that of SVG is a name."""
+    for one in FOLDER.iterdir():
+        found = set(re.findall(r"https?://[^\s\"'`]+", one.read_text()))
+        assert found <= {"http://www.w3.org/2000/svg"}, one
+
+
+def test_the_policy_of_signing_in_names_what_is_inline() -> None:
+    """The hashes are those of its one script and its one style; nothing else may run."""
+    page = sign_in_page()
+    text = page.body.decode()
+    policy = page.policy.decode()
+    for kind in ("script", "style"):
+        [inside] = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"\son\w+=|style=|<link rel=.stylesheet|src=", text)
+
+
+def test_the_page_has_nothing_inline() -> None:
+    """Its scripts and styles are files of this server alone."""
+    page = load()["index.html"]
+    assert "unsafe" not in page.policy.decode()
+    assert b"script-src 'self'; style-src 'self'" in page.policy
+    assert b"frame-ancestors 'none'" in page.policy
+    assert not re.search(rb"<script>|<style|\son\w+=|style=", page.body)
+
+
+async def test_a_file_that_is_known_is_not_sent_again(client: Client) -> None:
+    """304 for its entity tag; all answers forbid frames and guesses of their type."""
+    first = await client.request("GET", "/ui/main.js")
+    assert first.status == 200
+    assert first.head.get(b"content-type") == b"text/javascript; charset=utf-8"
+    assert first.head.get(b"x-frame-options") == b"DENY"
+    assert first.head.get(b"x-content-type-options") == b"nosniff"
+    assert first.head.get(b"cache-control") == b"private, no-cache"
+    tag = first.head.get(b"etag").decode()
+    again = await client.request("GET", "/ui/main.js", {"If-None-Match": tag})
+    assert (again.status, again.body) == (304, b"")
