@@ -77,6 +77,7 @@ COMMANDS = (
     Command("verify", "check a data directory or a backup", "verify"),
     Command("history", "list the former states of an object", "history"),
     Command("diff", "show what changed between two revisions", "diff"),
+    Command("ui", "show a server's pages in a browser", "ui"),
     Command("compact", "forget former states and give their room back", "compact"),
     Command("completion", "print a script for a shell", "completion"),
     Command("version", "print versions", "version"),

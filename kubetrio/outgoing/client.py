@@ -124,6 +124,29 @@ class Outgoing:
             took = trio.current_time() - begun
             self._counts.called(method, urlsplit(url).netloc, code, took, len(body), got)
 
+    async def open(
+        self,
+        target: Target,
+        *,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]],
+    ) -> httpx2.Response:
+        """Send a request and return its answer, whose body is still to come; close it.
+
+        Args:
+            target: whom to call.
+            method: HTTP method.
+            url: what to ask for.
+            body: what to send.
+            headers: beside those that the target needs.
+
+        Raises:
+            CallError: there is no answer.
+        """
+        return await self._send(target, f'{method} "{url}": ', method, url, body, headers, None)
+
     async def _call(
         self,
         target: Target,
@@ -135,6 +158,32 @@ class Outgoing:
         most_bytes: int,
         connect_to: tuple[str, int] | None,
     ) -> Answer:
+        import httpx2
+
+        response = await self._send(target, what, method, url, body, headers, connect_to)
+        try:
+            taken = await _body(response, most_bytes)
+        except AnswerTooLarge as error:
+            raise AnswerTooLarge(f"{what}{error}") from None
+        except (httpx2.HTTPError, ssl.SSLError, OSError, ValueError) as error:
+            parts = urlsplit(url)
+            host, port = connect_to or (parts.hostname or "", _port(url))
+            raise CallError(what + _why(error, host, port)) from error
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
+                await response.aclose()
+        return Answer(response.status_code, dict(response.headers), taken)
+
+    async def _send(
+        self,
+        target: Target,
+        what: str,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]],
+        connect_to: tuple[str, int] | None,
+    ) -> httpx2.Response:
         import httpx2
 
         parts = urlsplit(url)
@@ -155,18 +204,10 @@ class Outgoing:
                 method, url, content=body or None, headers=sent,
                 extensions={"sni_hostname": name, "timeout": {}},
             )  # fmt: skip
-            response = await client.send(request, stream=True)
-            try:
-                taken = await _body(response, most_bytes)
-            except AnswerTooLarge as error:
-                raise AnswerTooLarge(f"{what}{error}") from None
-            finally:
-                with trio.CancelScope(shield=True, deadline=trio.current_time() + 1.0):
-                    await response.aclose()
+            return await client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL, ssl.SSLError, OSError, ValueError) as error:
             host, port = connect_to or (parts.hostname or "", _port(url))
             raise CallError(what + _why(error, host, port)) from error
-        return Answer(response.status_code, dict(response.headers), taken)
 
     async def _token(self, target: Target) -> str | None:
         if target.token_file is not None:

@@ -49,6 +49,7 @@ class Parts:
         resolve_service: finds the address and port that stand for a Service of a webhook or an
             aggregated API server: takes its namespace, its name and its port; None for an endpoint
             of it, else its cluster IP.
+        kept: what pages say where the objects are not those of now; empty where they are.
         open_store: opens the store for as long as a block lasts.
     """
 
@@ -57,6 +58,7 @@ class Parts:
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
     resolve_service: ResolveService | None = None
+    kept: str = ""
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
 
 

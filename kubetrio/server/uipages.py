@@ -71,4 +71,5 @@ class UiPages:
             hour=base.metrics.hour,
             now=base.env.now,
             name=base.config.name,
+            kept=base.parts.kept,
         )

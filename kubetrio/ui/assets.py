@@ -100,9 +100,13 @@ def load() -> dict[str, Asset]:
     return found
 
 
-def sign_in_page() -> Asset:
-    """Return the page in which a token is typed; it needs no other file.  Blocking."""
-    text = _text(SIGN_IN)
+def sign_in_page(door: str = "token") -> Asset:
+    """Return the page in which a token is typed; it needs no other file.  Blocking.
+
+    Args:
+        door: ``once`` where the code of ``kubetrio ui`` is typed in place of a token.
+    """
+    text = _text(SIGN_IN).replace('data-door="token"', f'data-door="{door}"')
     for place, name in PARTS.items():
         text = text.replace(place, _text(name))
     allowed = {"script": ["'strict-dynamic'"], "style": list[str]()}
