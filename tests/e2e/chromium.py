@@ -11,7 +11,7 @@ import json
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,21 @@ LARGEST_MESSAGE = 64 * 2**20  # a screenshot
 
 
 class Tab:
-    """One page of a browser."""
+    """One page of a browser.
 
-    def __init__(self, call: Callable[..., Any], session: str) -> None:
+    Attributes:
+        complaints: errors that the console has had, and requests that failed, since `listen`.
+    """
+
+    def __init__(self, call: Callable[..., Any], session: str, complaints: list[str]) -> None:
         self._call = call
         self._session = session
+        self.complaints = complaints
+
+    async def listen(self) -> None:
+        """Note what goes wrong from now on."""
+        for domain in ("Log", "Runtime", "Page"):
+            await self.call(f"{domain}.enable")
 
     async def call(self, method: str, **params: Any) -> Any:
         """A command of the debugging protocol and its result."""
@@ -89,10 +99,33 @@ class Tab:
         shot = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
         return base64.b64decode(shot["data"])
 
+    async def go(self, url: str) -> None:
+        """Open another page."""
+        await self.call("Page.navigate", url=url)
 
-def _launch(profile: Path) -> subprocess.Popen[bytes]:
+    async def click(self, label: str) -> None:
+        """Press the button with a label, as a script does, when it is there and may be pressed."""
+        found = f"[...document.querySelectorAll('button')].find(b => b.textContent === {label!r})"
+        await self.until(f"(() => {{ const b = {found}; return b && !b.disabled }})()")
+        await self.value(f"{found}.click()")
+
+
+def complaint_of(message: dict[str, Any]) -> str:
+    """What a message of the browser says that went wrong, or nothing."""
+    params = message.get("params") or {}
+    match message.get("method"):
+        case "Log.entryAdded" if params["entry"]["level"] == "error":
+            return f"{params['entry']['text']} {params['entry'].get('url', '')}"
+        case "Runtime.consoleAPICalled" if params["type"] in ("error", "assert"):
+            return json.dumps(params["args"])
+        case "Runtime.exceptionThrown":
+            return json.dumps(params["exceptionDetails"])
+    return ""
+
+
+def _launch(profile: Path, flags: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+        [CHROMIUM, *FLAGS, *flags, f"--user-data-dir={profile}", "about:blank"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -101,14 +134,16 @@ def _launch(profile: Path) -> subprocess.Popen[bytes]:
 
 
 @asynccontextmanager
-async def open_tab(profile: Path, url: str) -> AsyncIterator[Tab]:
+async def open_tab(profile: Path, url: str, *flags: str) -> AsyncIterator[Tab]:
     """A page in a browser of its own.
 
     Args:
         profile: an empty directory for it.
         url: what to open.
+        flags: of the browser, beside the usual ones.
     """
-    process = _launch(profile)
+    process = _launch(profile, flags)
+    complaints: list[str] = []
     try:
         known = profile / "DevToolsActivePort"
         while not known.exists() or len(known.read_text().split()) < 2:
@@ -128,13 +163,15 @@ async def open_tab(profile: Path, url: str) -> AsyncIterator[Tab]:
                 await socket.send_message(json.dumps(message))
                 while True:
                     answer = json.loads(await socket.get_message())
+                    if complaint := complaint_of(answer):
+                        complaints.append(complaint)
                     if answer.get("id") == count:
                         assert "error" not in answer, answer
                         return answer["result"]
 
             target = await call("Target.createTarget", url=url)
             found = await call("Target.attachToTarget", flatten=True, **target)
-            yield Tab(call, found["sessionId"])
+            yield Tab(call, found["sessionId"], complaints)
     finally:
         process.kill()
         process.wait()
@@ -156,6 +193,7 @@ class Proxy:
         self.port = port
         self.context = context
         self.paths: list[str] = []
+        self._open: set[trio.CancelScope] = set()
         self._token = token.encode()
 
     async def serve(self, *, task_status: trio.TaskStatus[int]) -> None:
@@ -164,8 +202,21 @@ class Proxy:
             listeners = await nursery.start(trio.serve_tcp, self._pass_on, 0)
             task_status.started(listeners[0].socket.getsockname()[1])
 
+    def cut(self) -> None:
+        """Break all connections off."""
+        for scope in self._open:
+            scope.cancel()
+
     async def _pass_on(self, browser: trio.SocketStream) -> None:
         """One connection; each carries one request, or becomes a WebSocket."""
+        with trio.CancelScope() as scope:
+            self._open.add(scope)
+            try:
+                await self._carry(browser)
+            finally:
+                self._open.discard(scope)
+
+    async def _carry(self, browser: trio.SocketStream) -> None:
         async with browser:
             head = b""
             while b"\r\n\r\n" not in head:
