@@ -3,7 +3,7 @@
 Browsers load scripts and styles from this server alone, run none that is written into a page but
 those whose hashes the policy names, and show the pages in no frame of others.  A page that is
 signed in to with a token gets its modules by ``fetch`` with that token, for ``import`` has no
-headers: it may run what its own script makes (``strict-dynamic``).
+headers; so it may also run blobs, which only a script that runs already can make.
 
 Source: W3C "Content Security Policy Level 3"; W3C "Trusted Types".
 """
@@ -27,8 +27,8 @@ TYPES = {
     "svg": b"image/svg+xml",
 }
 COMMON = (
-    "default-src 'none'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 STANDING: Headers = (
     (b"X-Content-Type-Options", b"nosniff"),
@@ -95,7 +95,8 @@ def load() -> dict[str, Asset]:
         policy = ""
         if name == DOCUMENT:
             trusted = "require-trusted-types-for 'script'; trusted-types 'none'"
-            policy = f"{COMMON}; script-src 'self'; style-src 'self'; {trusted}"
+            own = "script-src 'self'; style-src 'self'; img-src 'self'"
+            policy = f"{COMMON}; {own}; {trusted}"
         found[name] = _asset(name, entry.read_bytes(), policy)
     return found
 
@@ -109,11 +110,11 @@ def sign_in_page(door: str = "token") -> Asset:
     text = _text(SIGN_IN).replace('data-door="token"', f'data-door="{door}"')
     for place, name in PARTS.items():
         text = text.replace(place, _text(name))
-    allowed = {"script": ["'strict-dynamic'"], "style": list[str]()}
+    allowed = {"script": ["blob:"], "style": list[str]()}
     for kind, inside in INLINE.findall(text):
         allowed[kind].append(_hash(inside))
     policy = (
-        f"{COMMON}; script-src {' '.join(allowed['script'])}; "
+        f"{COMMON}; img-src data:; script-src {' '.join(allowed['script'])}; "
         f"style-src {' '.join(allowed['style'])}"
     )
     return _asset(SIGN_IN, text.encode(), policy)

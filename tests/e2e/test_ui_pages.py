@@ -235,7 +235,7 @@ PAGES = {
     "yaml": ("/object/core/configmaps/default/a?tab=yaml", "!!document.querySelector('.yaml')"),
     "revisions": (
         "/object/core/configmaps/default/a?tab=history",
-        "document.querySelector('.diff')",
+        "!!document.querySelector('.diff')",
     ),
     "history": ("/history", "document.body.dataset.changes > 3"),
     "load": ("/load", "document.body.dataset.flow > 1 && document.body.dataset.hour"),
@@ -267,7 +267,7 @@ async def test_pages_fit_any_width_and_move_nothing(tmp_path: Path) -> None:
     """From 400 to 2,500 pixels nothing sticks out; what was drawn stays where it is."""
     async with looking(tmp_path) as look:
         tab = look.tab
-        await look.client.create(configmap("a", {"مفتاح": "مرحبا", "k" * 200: "v" * 2000}))
+        await look.client.create(configmap("a", {"k": "مرحبا", "k" * 200: "v" * 2000}))
         for name, (page, until) in PAGES.items():
             if name == "revisions":
                 until = "!!document.querySelector('tbody tr')"

@@ -21,7 +21,7 @@ PICTURES = "KUBETRIO_PICTURES"
 """Names a directory in which screenshots are kept; those of a test are with it else."""
 TOKENS = 'root,root,1,"system:masters"\nalice,alice,2\n'
 RBAC = "rbac.authorization.k8s.io/v1"
-LIMIT_S, TEST_S = 150, 60
+LIMIT_S, TEST_S = 200, 150
 
 
 def tls(data_dir: Path) -> ssl.SSLContext:
