@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -61,7 +62,8 @@ class Looking:
 
     async def keep(self, name: str) -> None:
         """Keep a picture of the page."""
-        picture = await self.tab.picture()
+        shot = await self.tab.call("Page.captureScreenshot")
+        picture = base64.b64decode(shot["data"])
         folder = Path(os.environ.get(PICTURES) or self.folder / "pictures")
         await trio.Path(folder).mkdir(parents=True, exist_ok=True)
         await trio.Path(folder, f"{name}.png").write_bytes(picture)

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { h, s, bytes, moment, name, number, put, seconds, swap, note } from "./dom.js";
 import { showKinds } from "./objects.js";
 
-const HOUR_MS = 10000, FLOW_MS = 1000, RATES_S = 4, WAITS_S = 10;
+const HOUR_MS = 10000, FLOW_MS = 2000, RATES_S = 5, WAITS_S = 10;
 const FLOW = "/debug/api_priority_and_fairness/state";
 
 export function loadPage(context) {
