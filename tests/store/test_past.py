@@ -25,12 +25,12 @@ async def tell(store: Store, env: Env) -> None:
     await trio.sleep(100)
     second = await store.update("a", VALUE, expected=first.revision)
     other = await store.create("b", VALUE)
-    gone = await store.delete("a", VALUE, expected=second.revision)
+    gone = await store.delete("a", expected=second.revision)
     found = await past.revisions_of("a")
     assert [one.type for one in found] == [
         EventType.CREATED, EventType.UPDATED, EventType.DELETED,
     ]  # fmt: skip
-    assert [one.revision for one in found] == [first.revision, second.revision, gone.revision]
+    assert [one.revision for one in found] == [first.revision, second.revision, gone]
     now_ms = env.now() * 1000
     assert abs(found[2].at_ms - now_ms) < 1500
     assert 99_000 < found[1].at_ms - found[0].at_ms < 101_500
@@ -39,7 +39,7 @@ async def tell(store: Store, env: Env) -> None:
     assert dates[first.revision] == found[0].at_ms
     await store.compact(second.revision)
     kept = await past.revisions_of("a")
-    assert [one.revision for one in kept][-1] == gone.revision
+    assert [one.revision for one in kept][-1] == gone
     assert await past.revisions_of("never") == []
 
 
@@ -50,7 +50,7 @@ async def test_revisions_have_their_times(
     """Of each revision what it did and when, and of several at once."""
     env = seeded(1)
     if engine == "memory":
-        async with open_memory(Retention(), env.now) as memory:
+        async with open_memory(Retention(), wall=env.now) as memory:
             await tell(memory, env)
     else:
         async with open_store(tmp_path, StoreConfig(), env) as store:
