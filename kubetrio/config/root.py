@@ -89,7 +89,9 @@ class Config(Section):
         "leave out those "
         "that a kube-controller-manager beside this server runs",
         more="They are {controllers}. "
-        "Both may run at a time: they only write what is not right.",
+        "Both may run at a time: they only write what is not right. Those that make pods are off "
+        "until they are named, and each may run in one place only: see "
+        "[workloads](../how-to/run-workloads.md).",
         group="controllers",
     )  # fmt: skip
     certificates: Certificates = field(default_factory=Certificates)

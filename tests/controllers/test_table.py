@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -180,3 +182,25 @@ def test_what_controllers_act_on_is_known() -> None:
     }
     assert acted_on(["*"], table) == frozenset()
     assert acted_on(["*", "a"], table) == {("apps", "deployments")}
+
+
+def test_what_is_off_is_not_loaded() -> None:
+    """A server that runs none of the controllers of workloads does not pay for them."""
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import trio\n"
+        "from kubetrio.controllers.table import TABLE\n"
+        "from kubetrio.testing.controllers import running\n"
+        "from kubetrio.testing.server import open_api\n"
+        "async def main():\n"
+        "    async with open_api() as server, running(server, '*'):\n"
+        "        pass\n"
+        "trio.run(main)\n"
+        "off = {row.controller.rpartition('.')[0] for row in TABLE.values()\n"
+        "       if not row.on_by_default}\n"
+        "off |= {'kubetrio.controllers.podcontrol'}\n"
+        "print(sorted(off & sys.modules.keys()), len(off))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] 8\n"

@@ -114,7 +114,7 @@ def test_a_node_is_kept_as_little() -> None:
 
 def test_a_pod_waits_for_its_node() -> None:
     """By affinity, whatever that was; it tells its revision."""
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": []}
+    preferred: Object = {"preferredDuringSchedulingIgnoredDuringExecution": []}
     obj = {"metadata": {"name": "d", "namespace": "n", "uid": "u",
                         "annotations": {GENERATION: "4"}},
            "spec": {"template": template(affinity={"nodeAffinity": preferred})}}  # fmt: skip
