@@ -155,6 +155,9 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("apps", "replicasets"),
     ),
+    "taint-eviction-controller": Row(
+        "kubetrio.controllers.tainteviction.tainteviction.TaintEviction", on_by_default=False
+    ),
     "replicationcontroller-controller": Row(
         "kubetrio.controllers.replicationcontroller.replicationcontroller.ReplicationController",
         "replicationcontroller",

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from kubetrio.controllers.controller import Context, Controller
-from kubetrio.controllers.daemonset.fitting import HASH, Node, fit, new_pod, nodes_in, updated
+from kubetrio.controllers.daemonset.fitting import HASH, fit, new_pod, updated
 from kubetrio.controllers.daemonset.plan import ROLLING, Plan, Rules, by_node, manage, roll, status
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.podcontrol.claims import Claimable, Controlling, claims
@@ -30,6 +30,7 @@ from kubetrio.controllers.podcontrol.revisions import (
     template_data,
 )
 from kubetrio.controllers.podcontrol.statuses import printed
+from kubetrio.controllers.podcontrol.taints import Node, nodes_in
 from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
 from kubetrio.controllers.recorder import WARNING
 from kubetrio.informers.informer import NAMESPACE, Item

@@ -9,20 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from kubetrio.controllers.podcontrol.claims import Controlling
 from kubetrio.controllers.podcontrol.podwriter import pod_from
-from kubetrio.informers.digests import Digests
-from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.core.nodedigests import PREFIX
+from kubetrio.controllers.podcontrol.taints import NO_EXECUTE, NO_SCHEDULE, Node, tolerates
 
 Object = dict[str, Any]
 
 HASH = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 GENERATION = "deprecated.daemonset.template.generation"
-NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 _UNPRESSED = "node.kubernetes.io/"
 _TOLERATED = (
     ("not-ready", NO_EXECUTE),
@@ -32,28 +27,6 @@ _TOLERATED = (
     ("pid-pressure", NO_SCHEDULE),
     ("unschedulable", NO_SCHEDULE),
 )
-
-
-class Taint(NamedTuple):
-    """A taint of a node."""
-
-    key: str
-    value: str
-    effect: str
-
-
-class Node(NamedTuple):
-    """What decides whether a node has a pod.
-
-    Args:
-        name: of the node.
-        labels: pairs of key and value.
-        taints: of the node.
-    """
-
-    name: str
-    labels: tuple[tuple[str, str], ...]
-    taints: tuple[Taint, ...]
 
 
 class Fit(NamedTuple):
@@ -66,29 +39,6 @@ class Fit(NamedTuple):
 
     runs: bool
     stays: bool
-
-
-def node_view(value: bytes) -> Node:
-    """What is kept of a node.
-
-    Args:
-        value: the stored node.
-    """
-    node: Object = orjson.loads(value)
-    taints = (node.get("spec") or {}).get("taints") or ()
-    return Node(
-        node["metadata"]["name"],
-        tuple((node["metadata"].get("labels") or {}).items()),
-        tuple(
-            Taint(one.get("key") or "", one.get("value") or "", one.get("effect") or "")
-            for one in taints
-        ),
-    )
-
-
-def nodes_in(informers: SharedInformerFactory) -> Digests[Node]:
-    """The nodes of a server, as DaemonSets see them."""
-    return informers.digests(PREFIX, node_view)
 
 
 def tolerations_of(spec: Object) -> list[Object]:
@@ -113,19 +63,6 @@ def tolerations_of(spec: Object) -> list[Object]:
         else:
             found.append(new)
     return found
-
-
-def tolerates(toleration: Object, taint: Taint) -> bool:
-    """Whether a toleration is about a taint."""
-    effect, key = toleration.get("effect"), toleration.get("key")
-    if effect and effect != taint.effect:
-        return False
-    if key and key != taint.key:
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Equal":
-        return bool(key) and (toleration.get("value") or "") == taint.value
-    return bool(operator == "Exists")
 
 
 def fit(template: Object, node: Node) -> Fit:

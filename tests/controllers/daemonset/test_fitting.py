@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
-from kubetrio.controllers.daemonset.fitting import (
-    GENERATION,
-    HASH,
-    Fit,
-    Node,
-    Taint,
-    fit,
-    new_pod,
-    node_view,
-    tolerates,
-    updated,
-)
+from kubetrio.controllers.daemonset.fitting import GENERATION, HASH, Fit, fit, new_pod, updated
 from kubetrio.controllers.podcontrol.claims import Controlling
+from kubetrio.controllers.podcontrol.taints import Node, Taint
 from kubetrio.controllers.podcontrol.view import view_of
 from kubetrio.testing.workloads import template
 
@@ -50,22 +39,6 @@ def node(*taints: Taint, **labels: str) -> Node:
 def test_taints(taint: Taint, spec: Object, found: Fit) -> None:
     """Daemons stand what others do not."""
     assert fit(template(**spec), node(taint)) == found
-
-
-@pytest.mark.parametrize(
-    ("toleration", "found"),
-    [
-        ({"key": "a", "value": "b"}, True),
-        ({"key": "a", "value": "c"}, False),
-        ({"key": "a", "operator": "Exists"}, True),
-        ({"operator": "Exists"}, True),
-        ({"value": "b"}, False),
-        ({"key": "a", "operator": "Exists", "effect": "NoSchedule"}, False),
-    ],
-)
-def test_tolerations(toleration: Object, found: bool) -> None:
-    """By key, value and effect."""
-    assert tolerates(toleration, Taint("a", "b", "NoExecute")) is found
 
 
 @pytest.mark.parametrize(
@@ -103,13 +76,6 @@ def test_selectors_and_names() -> None:
         required = {"nodeSelectorTerms": terms[:count]}
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
         assert fit(template(affinity=affinity), node()) == found
-
-
-def test_a_node_is_kept_as_little() -> None:
-    """Its name, labels and taints."""
-    taint = {"key": "a", "effect": "NoExecute"}
-    stored = {"metadata": {"name": "n", "labels": {"x": "y"}}, "spec": {"taints": [taint]}}
-    assert node_view(orjson.dumps(stored)) == node(Taint("a", "", "NoExecute"), x="y")
 
 
 def test_a_pod_waits_for_its_node() -> None:

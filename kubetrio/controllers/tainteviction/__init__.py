@@ -1,0 +1,1 @@
+"""Pods leave nodes whose taints they do not stand."""
