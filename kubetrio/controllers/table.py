@@ -155,6 +155,11 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("apps", "replicasets"),
     ),
+    "node-lifecycle-controller": Row(
+        "kubetrio.controllers.nodelifecycle.nodelifecycle.NodeLifecycle",
+        "nodelifecycle",
+        on_by_default=False,
+    ),
     "taint-eviction-controller": Row(
         "kubetrio.controllers.tainteviction.tainteviction.TaintEviction", on_by_default=False
     ),

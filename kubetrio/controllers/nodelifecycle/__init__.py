@@ -1,0 +1,1 @@
+"""Nodes that are silent are told so, and get taints."""
