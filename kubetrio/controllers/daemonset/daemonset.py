@@ -107,6 +107,11 @@ class DaemonSetController(Controller):
             if self._selectors[item.key].matches(labels):
                 self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
 
+    def begin_anew(self) -> None:
+        """See `Reconciler.begin_anew`; failures of another time are forgotten."""
+        self._failed.clear()
+        super().begin_anew()
+
     async def sync(self, key: str) -> None:
         """Make and delete pods of a DaemonSet, and say in its status how they are.
 

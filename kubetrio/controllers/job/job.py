@@ -118,6 +118,11 @@ class JobController(Controller):
             return True
         return finished(job) and not managed_elsewhere(job)
 
+    def begin_anew(self) -> None:
+        """See `Reconciler.begin_anew`; failures of another time are forgotten."""
+        self._backoffs.clear()
+        super().begin_anew()
+
     async def sync(self, key: str) -> None:
         """Make and delete the pods of a Job and count those that ended, or let go of a pod.
 

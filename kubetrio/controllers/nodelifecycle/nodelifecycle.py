@@ -136,6 +136,13 @@ class NodeLifecycle(Controller):
         self._probes[name] = probe
         return probe
 
+    def begin_anew(self) -> None:
+        """See `Reconciler.begin_anew`; nodes are as if they were heard of now."""
+        self._probes.clear()
+        self._zones.clear()
+        self._known = {name: health.uid for name, health in self._nodes.within("").items()}
+        super().begin_anew()
+
     async def sync(self, key: str) -> None:
         """Give a node the taints of its conditions, and labels.
 

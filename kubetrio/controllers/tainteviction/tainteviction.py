@@ -126,6 +126,11 @@ class TaintEviction(Controller):
         if key in self._planned or (new is not None and new.node in self._taints):
             self.queue.add(key)
 
+    def begin_anew(self) -> None:
+        """See `Reconciler.begin_anew`; plans of another time are forgotten."""
+        self._planned.clear()
+        super().begin_anew()
+
     async def sync(self, key: str) -> None:
         """Delete a pod, or plan or give up its deletion.
 

@@ -119,6 +119,21 @@ async def test_failures_are_followed_by_longer_and_longer_waits(autojump_clock: 
         )  # fmt: skip
 
 
+async def test_failures_of_another_time_are_forgotten(autojump_clock: MockClock) -> None:
+    """As when a test goes back to a snapshot."""
+    async with controlled(NAME) as running:
+        await running.client.create(job(backoffLimit=5))
+        await end(running, "Failed")
+        controller = running.controllers[NAME]
+        begin = running.server.env.now()
+        while len(await active(running)) == 0:
+            await controller.pause()
+            controller.begin_anew()
+            controller.resume()
+            await trio.sleep(0.1)
+        assert running.server.env.now() - begin < 5
+
+
 async def test_a_job_ends_at_its_deadline(autojump_clock: MockClock) -> None:
     """Its pods are deleted."""
     async with controlled(NAME) as running:
