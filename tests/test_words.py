@@ -162,7 +162,7 @@ ALLOWED_PARTICIPLES: dict[str, int] = {
     "cli": 41,
     "client": 4,
     "config": 3,
-    "controllers": 120,
+    "controllers": 72,
     "crd": 35,
     "datadir": 15,
     "encryption": 21,

@@ -108,12 +108,12 @@ class CronJobController(Controller):
     async def _clean(self, owner: Controlling, jobs: Sequence[Object], status: Object) -> None:
         """Delete Jobs that ended and are beyond the history."""
         spec = owner.obj["spec"]
-        for name, wanted in (
+        for name, end in (
             ("successfulJobsHistoryLimit", "Complete"),
             ("failedJobsHistoryLimit", "Failed"),
         ):
             limit = spec.get(name)
-            ended = [one for one in jobs if end_of(one) == wanted]
+            ended = [one for one in jobs if end_of(one) == end]
             if limit is None or len(ended) <= limit:
                 continue
             for one in sorted(ended, key=_start)[: len(ended) - limit]:
@@ -196,19 +196,19 @@ class CronJobController(Controller):
         now, spec = self._env.now(), owner.obj["spec"]
         looked_at = {**owner.obj, "status": status}
         try:
-            found = recent(looked_at, schedule, now, deadline=True)
+            starts = recent(looked_at, schedule, now, deadline=True)
         except InvalidSchedule as error:
             message = f"invalid schedule: {spec.get('schedule')} : {error}"
             self._record(owner, WARNING, "InvalidSchedule", message)
             return
-        if found.due is not None:
-            if found.missed > MANY:
+        if starts.due is not None:
+            if starts.missed > MANY:
                 message = (
                     "too many missed start times. Set or decrease "
                     ".spec.startingDeadlineSeconds or check clock skew"
                 )
                 self._record(owner, WARNING, "TooManyMissedTimes", message)
-            if not await self._start_due(owner, status, found.due, now):
+            if not await self._start_due(owner, status, starts.due, now):
                 return
         after = next_in({**owner.obj, "status": status}, schedule, now)
         self.look_again_in(key, max(after, 0.0))

@@ -63,17 +63,17 @@ def recent(cron_job: Object, schedule: Schedule, now: float, *, deadline: bool) 
         return Recent(since, first, 0)
     between = second - first
     missed = int(now - first) // between + 1
-    found, due = schedule.after(first + (missed - 2) * between), None
-    while found is not None and found <= now:
-        due, found = found, schedule.after(found)
+    later, due = schedule.after(first + (missed - 2) * between), None
+    while later is not None and later <= now:
+        due, later = later, schedule.after(later)
     return Recent(since, due, missed)
 
 
 def next_in(cron_job: Object, schedule: Schedule, now: float) -> float:
     """Seconds until the next start is to be looked at; for the arguments see `recent`."""
     try:
-        found = recent(cron_job, schedule, now, deadline=False)
-        begin = found.due if found.due is not None else (now if found.missed else found.since)
+        starts = recent(cron_job, schedule, now, deadline=False)
+        begin = starts.due if starts.due is not None else (now if starts.missed else starts.since)
     except InvalidSchedule:
         begin = now
     after = schedule.after(begin)

@@ -111,10 +111,10 @@ class Spec:
         at, reset = int(time) + 1, False
         last_year = self._local(at).year + _YEARS
         while self._local(at).year <= last_year:
-            found, reset = self._step(at, reset)
-            if found == at:
+            time_, reset = self._step(at, reset)
+            if time_ == at:
                 return at
-            at = found
+            at = time_
         return None
 
     def _step(self, at: int, reset: bool) -> tuple[int, bool]:
@@ -142,7 +142,7 @@ class Spec:
 def _numbers(word: str, place: int) -> tuple[frozenset[int], bool]:
     """Numbers of a field, and whether it is ``*``."""
     low, high = _BOUNDS[place]
-    found, star = set[int](), False
+    numbers_, star = set[int](), False
     for part in filter(None, word.split(",")):
         span, _, step = part.partition("/")
         ends = [end.lower() for end in span.split("-")]
@@ -154,8 +154,8 @@ def _numbers(word: str, place: int) -> tuple[frozenset[int], bool]:
             first, last = numbers[0], numbers[-1]
             if step and len(ends) == 1:
                 last = high
-        found.update(range(first, last + 1, int(step or 1)))
-    return frozenset(found), star
+        numbers_.update(range(first, last + 1, int(step or 1)))
+    return frozenset(numbers_), star
 
 
 def _every(text: str) -> Every:
@@ -197,7 +197,7 @@ def parsed(text: str, zone: str | None = None) -> Schedule:
     if len(words) != len(_BOUNDS):
         raise ValueError(f"expected exactly 5 fields, found {len(words)}: [{' '.join(words)}]")
     fields = [_numbers(word, place) for place, word in enumerate(words)]
-    numbers = [found for found, _ in fields]
+    numbers = [one for one, _ in fields]
     any_day = fields[2][1] or fields[4][1]
     minutes, hours, days, months, weekdays = numbers
     return Spec(minutes, hours, days, months, weekdays, any_day, zone_of(zone or ""))

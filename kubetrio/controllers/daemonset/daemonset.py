@@ -133,10 +133,10 @@ class DaemonSetController(Controller):
         selector = self._selectors[self._kind.key(namespace, name)]
         pods = await self._claimed(owner, selector)
         current, old = await self._history(owner, selector, pods)
-        found = current["metadata"].get("labels", {}).get(HASH, "")
-        acted = await self._act(key, owner, self._rules(owner, found), pods)
+        hash_ = current["metadata"].get("labels", {}).get(HASH, "")
+        acted = await self._act(key, owner, self._rules(owner, hash_), pods)
         if not acted:
-            await self._tell(key, owner, self._rules(owner, found), pods)
+            await self._tell(key, owner, self._rules(owner, hash_), pods)
         await self._clean(owner, pods, old)
 
     def _rules(self, owner: Controlling, found: str) -> Rules:
@@ -163,12 +163,12 @@ class DaemonSetController(Controller):
             ApiError: one cannot be; the status tells of the others.
             StoreError: the same.
         """
-        found = by_node(pods)
-        plan = manage(rules, found)
+        on_nodes = by_node(pods)
+        plan = manage(rules, on_nodes)
         self._judge_failed(key, owner, plan)
         strategy = (owner.obj["spec"].get("updateStrategy") or {}).get("type")
         if not plan.create and not plan.delete and strategy == ROLLING:
-            plan = roll(rules, found)
+            plan = roll(rules, on_nodes)
         for type_, reason, message in plan.told:
             self._writer.record(owner, type_, reason, message)
         try:
@@ -236,14 +236,14 @@ class DaemonSetController(Controller):
         """Delete revisions that hold what the current one holds."""
         if len(same) == 1:
             return
-        found = current["metadata"]["labels"][HASH]
+        hash_ = current["metadata"]["labels"][HASH]
 
         def labelled(old: Object) -> Object:
-            labels = {**(old["metadata"].get("labels") or {}), HASH: found}
+            labels = {**(old["metadata"].get("labels") or {}), HASH: hash_}
             return {**old, "metadata": {**old["metadata"], "labels": labels}}
 
         for pod in pods:
-            if pod.label_map.get(HASH) != found:
+            if pod.label_map.get(HASH) != hash_:
                 await self._writer.patch(pod.namespace, pod.name, labelled)
         for one in same:
             if one is not current:
@@ -252,11 +252,11 @@ class DaemonSetController(Controller):
     async def _snapshot(self, owner: Controlling, data: Object, number: int) -> Object:
         template = owner.obj["spec"].get("template") or {}
         old = owner.obj.get("status") or {}
-        found = template_hash(template, old.get("collisionCount"))
+        hash_ = template_hash(template, old.get("collisionCount"))
         labels = ((template.get("metadata") or {}).get("labels")) or {}
-        name = f"{owner.meta['name']}-{found}"
+        name = f"{owner.meta['name']}-{hash_}"
         annotations = dict(owner.meta.get("annotations") or {})
-        new = NewRevision(name, {**labels, HASH: found}, annotations, data, number)
+        new = NewRevision(name, {**labels, HASH: hash_}, annotations, data, number)
         try:
             return await self._revisions.create(owner, new)
         except ApiError as error:

@@ -43,7 +43,7 @@ class Fit(NamedTuple):
 
 def tolerations_of(spec: Object) -> list[Object]:
     """The tolerations of a daemon's pod, with those that all of them have."""
-    found = list(spec.get("tolerations") or ())
+    tolerations = list(spec.get("tolerations") or ())
     more = [
         *_TOLERATED,
         *([("network-unavailable", NO_SCHEDULE)] if spec.get("hostNetwork") else []),
@@ -52,17 +52,17 @@ def tolerations_of(spec: Object) -> list[Object]:
         new = {"key": f"{_UNPRESSED}{name}", "operator": "Exists", "effect": effect}
         same = [
             place
-            for place, one in enumerate(found)
+            for place, one in enumerate(tolerations)
             if one.get("key") == new["key"]
             and one.get("effect") == effect
             and (one.get("operator") or "Equal") == "Exists"
             and not one.get("value")
         ]
         if same:
-            found[same[0]] = new
+            tolerations[same[0]] = new
         else:
-            found.append(new)
-    return found
+            tolerations.append(new)
+    return tolerations
 
 
 def fit(template: Object, node: Node) -> Fit:
@@ -123,10 +123,10 @@ def _matches(requirement: Object, labels: Mapping[str, str]) -> bool:
             return has is None
         case "Gt" | "Lt" as operator if has is not None and values:
             try:
-                found, limit = int(has), int(values[0])
+                number, limit = int(has), int(values[0])
             except ValueError:
                 return False
-            return found > limit if operator == "Gt" else found < limit
+            return number > limit if operator == "Gt" else number < limit
         case _:
             return False
 

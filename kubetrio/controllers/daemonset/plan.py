@@ -86,11 +86,11 @@ def node_of(pod: Pod) -> str:
 
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     """Pods by their node; those that ended and are being deleted are no longer looked at."""
-    found = dict[str, list[Pod]]()
+    on_nodes = dict[str, list[Pod]]()
     for pod in pods:
         if node_of(pod) and not (pod.phase in OVER and pod.deleting):
-            found.setdefault(node_of(pod), []).append(pod)
-    return found
+            on_nodes.setdefault(node_of(pod), []).append(pod)
+    return on_nodes
 
 
 def _age(pod: Pod) -> tuple[bool, float, str]:

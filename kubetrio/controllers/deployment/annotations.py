@@ -103,18 +103,18 @@ def copied(deployment: Object, replica_set: Object, newest: int) -> dict[str, st
         replica_set: the newest one, as it is.
         newest: revision that it has at least.
     """
-    found = annotations_of(replica_set)
+    annotations = annotations_of(replica_set)
     for name, value in annotations_of(deployment).items():
         if name not in NOT_COPIED:
-            found[name] = value
-    text = found.get(REVISION)
+            annotations[name] = value
+    text = annotations.get(REVISION)
     old = parsed_revision(text or "")
     if old is None or old >= newest:
-        return found
-    found[REVISION] = str(newest)
+        return annotations
+    annotations[REVISION] = str(newest)
     if text is not None:
-        found |= _remembered(found.get(HISTORY, ""), text)
-    return found
+        annotations |= _remembered(annotations.get(HISTORY, ""), text)
+    return annotations
 
 
 def _remembered(history: str, old: str) -> dict[str, str]:

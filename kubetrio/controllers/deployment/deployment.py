@@ -117,9 +117,9 @@ class DeploymentController(Controller):
         if obj["spec"].get("selector") == {}:
             await self._selects_all(owner)
             return
-        found = await self._claimed(owner, self._selectors[self._kind.key(namespace, name)])
+        replica_sets = await self._claimed(owner, self._selectors[self._kind.key(namespace, name)])
         try:
-            await self._step(key, owner, found)
+            await self._step(key, owner, replica_sets)
         except WrittenBefore:
             return
         except ApiError as error:
@@ -147,8 +147,8 @@ class DeploymentController(Controller):
             matches = selector.matches(meta.get("labels") or {})
             return Claimable(owner_of(meta), bool(meta.get("deletionTimestamp")), matches)
 
-        found = claims(owner, [item.object for item in (*own, *orphans)], look)
-        return await self._writer.claim(owner, found)
+        ownership = claims(owner, [item.object for item in (*own, *orphans)], look)
+        return await self._writer.claim(owner, ownership)
 
     async def _step(self, key: str, owner: Controlling, found: list[Object]) -> None:
         deployment = owner.obj
@@ -169,9 +169,9 @@ class DeploymentController(Controller):
             await rollback(owner, sets, self._writer)
             return
         sets = await self._synced(owner, found, create=False)
-        wanted = sizes.size_of(deployment)
+        replicas = sizes.size_of(deployment)
         noted = [desired_replicas(one) for one in sizes.active(sets.all)]
-        if any(one is not None and one != wanted for one in noted):
+        if any(one is not None and one != replicas for one in noted):
             await self._rescale(owner, found)
         elif sizes.strategy(deployment) == sizes.RECREATE:
             await self._recreate(key, owner, found, sets)
@@ -207,9 +207,9 @@ class DeploymentController(Controller):
         elif not self._old_pods_run(sets):
             if sets.new is None:
                 sets = await self._synced(owner, found, create=True)
-            wanted = sizes.size_of(owner.obj)
-            if sets.new is not None and sizes.size_of(sets.new) != wanted:
-                step = sizes.Step(sets.new["metadata"]["name"], wanted)
+            replicas = sizes.size_of(owner.obj)
+            if sets.new is not None and sizes.size_of(sets.new) != replicas:
+                step = sizes.Step(sets.new["metadata"]["name"], replicas)
                 sets = await self._writer.scale(owner, sets, [step])
             if progress.complete(owner.obj, owner.obj.get("status") or {}):
                 await self._writer.clean(owner, sets.old)

@@ -110,24 +110,24 @@ def status_of(deployment: Object, sets: Sets, now: float) -> Object:
 
 def _terminating(replica_sets: Sequence[Object]) -> int | None:
     """How many pods are being deleted; None where a ReplicaSet does not say."""
-    found = 0
+    count = 0
     for one in replica_sets:
         status = one.get("status") or {}
         if status.get("terminatingReplicas") is None:
             if status.get("observedGeneration"):
                 return None
             continue
-        found += int(status["terminatingReplicas"])
-    return found
+        count += int(status["terminatingReplicas"])
+    return count
 
 
 def complete(deployment: Object, status: Object) -> bool:
     """Whether all pods are of the newest ReplicaSet and available."""
-    wanted = size_of(deployment)
+    replicas = size_of(deployment)
     return (
-        (status.get("updatedReplicas") or 0) == wanted
-        and (status.get("replicas") or 0) == wanted
-        and (status.get("availableReplicas") or 0) == wanted
+        (status.get("updatedReplicas") or 0) == replicas
+        and (status.get("replicas") or 0) == replicas
+        and (status.get("availableReplicas") or 0) == replicas
         and (status.get("observedGeneration") or 0)
         >= (deployment["metadata"].get("generation") or 0)
     )

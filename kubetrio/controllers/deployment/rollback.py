@@ -38,30 +38,30 @@ async def rollback(owner: Controlling, sets: Sets, writer: SetWriter) -> None:
         StoreError: the same.
     """
     # Writes of another text are refused.
-    wanted = int(annotations_of(owner.obj)[ROLLBACK_TO]) or last_revision(sets.all)
-    if not wanted:
+    number = int(annotations_of(owner.obj)[ROLLBACK_TO]) or last_revision(sets.all)
+    if not number:
         writer.warn(owner, NOT_FOUND, "Unable to find last revision.")
         await writer.change(owner, _without_wish)
         return
-    found = next((one for one in sets.all if revision(one) == wanted), None)
-    if found is None:
+    source = next((one for one in sets.all if revision(one) == number), None)
+    if source is None:
         writer.warn(owner, NOT_FOUND, "Unable to find the revision to rollback to.")
         await writer.change(owner, _without_wish)
         return
     name = quote(owner.meta["name"])
-    if same_template(owner.obj["spec"]["template"], found["spec"]["template"]):
+    if same_template(owner.obj["spec"]["template"], source["spec"]["template"]):
         message = f"The rollback revision contains the same template as current deployment {name}"
         writer.warn(owner, "DeploymentRollbackTemplateUnchanged", message)
         await writer.change(owner, _without_wish)
         return
-    target = found
+    target = source
 
     def back(old: Object) -> Object:
         spec = {**old["spec"], "template": without_hash(target["spec"]["template"])}
         return _without_wish({**with_annotations(old, rolled_back(old, target)), "spec": spec})
 
     await writer.change(owner, back)
-    writer.note(owner, "DeploymentRollback", f"Rolled back deployment {name} to revision {wanted}")
+    writer.note(owner, "DeploymentRollback", f"Rolled back deployment {name} to revision {number}")
 
 
 def _without_wish(old: Object) -> Object:

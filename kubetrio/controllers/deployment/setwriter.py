@@ -126,8 +126,9 @@ class SetWriter:
         """Copy to the newest ReplicaSet what it has of its Deployment; see `_set`."""
         newest = newest_revision(old) + 1
         seconds = owner.obj["spec"].get("minReadySeconds") or 0
-        wanted = copied(owner.obj, new, newest)
-        if wanted == annotations_of(new) and (new["spec"].get("minReadySeconds") or 0) == seconds:
+        annotations = copied(owner.obj, new, newest)
+        has = new["spec"].get("minReadySeconds") or 0
+        if annotations == annotations_of(new) and has == seconds:
             return new
 
         def made(stored: Object) -> Object:
@@ -145,18 +146,18 @@ class SetWriter:
             ApiError: one cannot be written; those before it are.
             StoreError: the same.
         """
-        wanted = sizes.size_of(owner.obj)
-        most = wanted + sizes.max_surge(owner.obj)
+        replicas = sizes.size_of(owner.obj)
+        most = replicas + sizes.max_surge(owner.obj)
         known = {one["metadata"]["name"]: one for one in sets.all}
         for step in steps:
             before = known[step.name]
             was = sizes.size_of(before)
-            noted = sizes_noted(annotations_of(before), wanted, most)
+            noted = sizes_noted(annotations_of(before), replicas, most)
             if was == step.size and (not step.force or noted == annotations_of(before)):
                 continue
 
             def made(old: Object, size: int = step.size) -> Object:
-                annotations = sizes_noted(annotations_of(old), wanted, most)
+                annotations = sizes_noted(annotations_of(old), replicas, most)
                 return with_annotations(
                     {**old, "spec": {**old["spec"], "replicas": size}}, annotations
                 )
@@ -177,19 +178,19 @@ class SetWriter:
             ApiError: it cannot be made; the Deployment says so.
             StoreError: the same.
         """
-        made = templates.new_replica_set(owner)
+        replica_set = templates.new_replica_set(owner)
         deployment = owner.obj
-        size = sizes.new_size(deployment, [*old, made], made)
-        made["spec"]["replicas"] = size
+        size = sizes.new_size(deployment, [*old, replica_set], replica_set)
+        replica_set["spec"]["replicas"] = size
         newest = newest_revision(old) + 1
-        wanted = sizes.size_of(deployment)
-        made["metadata"]["annotations"] = sizes_noted(
-            copied(deployment, made, newest), wanted, wanted + sizes.max_surge(deployment)
-        )
-        name = made["metadata"]["name"]
+        replicas = sizes.size_of(deployment)
+        most = replicas + sizes.max_surge(deployment)
+        annotations = copied(deployment, replica_set, newest)
+        replica_set["metadata"]["annotations"] = sizes_noted(annotations, replicas, most)
+        name = replica_set["metadata"]["name"]
         try:
             target = Target(self._set_kind, owner.meta["namespace"])
-            await self._operations.create(target, made, self._who)
+            await self._operations.create(target, replica_set, self._who)
         except ApiError as error:
             if error.reason == "AlreadyExists":
                 return await self._existing(owner, name, error)
@@ -215,16 +216,16 @@ class SetWriter:
         Raises:
             ApiError: it is another one; the next attempt has another name.
         """
-        found = self._sets.lister.get(name, owner.meta["namespace"])
-        if found is None:
+        holder = self._sets.lister.get(name, owner.meta["namespace"])
+        if holder is None:
             raise error
-        above = owner_of(found["metadata"])
+        above = owner_of(holder["metadata"])
         if (
             above is not None
             and above.uid == owner.meta["uid"]
-            and templates.same_template(found["spec"]["template"], owner.obj["spec"]["template"])
+            and templates.same_template(holder["spec"]["template"], owner.obj["spec"]["template"])
         ):
-            return found
+            return holder
         status = owner.obj.get("status") or {}
         count = (status.get("collisionCount") or 0) + 1
         await self.status(owner, {**status, "collisionCount": count})

@@ -35,8 +35,8 @@ class Step(NamedTuple):
 
 def size_of(replica_set: Object) -> int:
     """How many pods a ReplicaSet or a Deployment is to have."""
-    wanted = replica_set["spec"].get("replicas")
-    return 1 if wanted is None else int(wanted)
+    replicas = replica_set["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def told(replica_set: Object | None, name: str) -> int:
@@ -113,19 +113,19 @@ def new_size(deployment: Object, replica_sets: Sequence[Object | None], new: Obj
         replica_sets: all it has, the newest among them.
         new: the newest.
     """
-    wanted, size = size_of(deployment), size_of(new)
+    replicas, size = size_of(deployment), size_of(new)
     if strategy(deployment) == RECREATE:
-        return wanted
-    room = wanted + max_surge(deployment) - total(replica_sets)
-    return size if room <= 0 else size + min(room, wanted - size)
+        return replicas
+    room = replicas + max_surge(deployment) - total(replica_sets)
+    return size if room <= 0 else size + min(room, replicas - size)
 
 
 def grown(deployment: Object, replica_sets: Sequence[Object | None], new: Object) -> list[Step]:
     """What the newest ReplicaSet's size becomes; nothing where it stays."""
-    wanted, size = size_of(deployment), size_of(new)
-    if size == wanted:
+    replicas, size = size_of(deployment), size_of(new)
+    if size == replicas:
         return []
-    to = wanted if size > wanted else new_size(deployment, replica_sets, new)
+    to = replicas if size > replicas else new_size(deployment, replica_sets, new)
     return [Step(new["metadata"]["name"], to)] if to != size else []
 
 
@@ -179,10 +179,10 @@ def rescaled(deployment: Object, new: Object | None, old: Sequence[Object]) -> l
         new: its newest ReplicaSet, None where there is none yet.
         old: all others.
     """
-    wanted = size_of(deployment)
+    replicas = size_of(deployment)
     only = _active_or_latest(new, old)
     if only is not None:
-        return [Step(only["metadata"]["name"], wanted)] if size_of(only) != wanted else []
+        return [Step(only["metadata"]["name"], replicas)] if size_of(only) != replicas else []
     if saturated(deployment, new):
         return [Step(one["metadata"]["name"], 0) for one in active(old)]
     if strategy(deployment) != ROLLING:
@@ -205,19 +205,19 @@ def saturated(deployment: Object, new: Object | None) -> bool:
     """Whether the newest ReplicaSet has all pods, and all of them are available."""
     if new is None:
         return False
-    wanted = size_of(deployment)
+    replicas = size_of(deployment)
     return (
-        size_of(new) == wanted
-        and desired_replicas(new) == wanted
-        and told(new, "availableReplicas") == wanted
+        size_of(new) == replicas
+        and desired_replicas(new) == replicas
+        and told(new, "availableReplicas") == replicas
     )
 
 
 def _proportional(deployment: Object, having: list[Object]) -> list[Step]:
     if not having:
         return []
-    wanted = size_of(deployment)
-    allowed = wanted + max_surge(deployment) if wanted > 0 else 0
+    replicas = size_of(deployment)
+    allowed = replicas + max_surge(deployment) if replicas > 0 else 0
     to_add = allowed - total(having)
     ordered = by_age(having)
     if to_add > 0:
@@ -245,11 +245,11 @@ def _proportion(deployment: Object, replica_set: Object, to_add: int, added: int
 
 
 def _fraction(deployment: Object, replica_set: Object) -> int:
-    size, wanted = size_of(replica_set), size_of(deployment)
-    if wanted == 0:
+    size, replicas = size_of(replica_set), size_of(deployment)
+    if replicas == 0:
         return -size
     before = number(replica_set, MAX_REPLICAS) or told(deployment, "replicas")
     if before == 0:
         return 0
-    exact = float(size * (wanted + max_surge(deployment))) / float(before)
+    exact = float(size * (replicas + max_surge(deployment))) / float(before)
     return int(exact - 0.5 if exact < 0 else exact + 0.5) - size

@@ -56,28 +56,28 @@ def new_replica_set(owner: Controlling) -> Object:
     spec, name = deployment["spec"], deployment["metadata"]["name"]
     template: Object = copy_json(spec["template"])
     collisions = (deployment.get("status") or {}).get("collisionCount")
-    found = template_hash(template, collisions)
+    hash_ = template_hash(template, collisions)
     meta = template.setdefault("metadata", {})
-    labels = {**(meta.get("labels") or {}), HASH: found}
+    labels = {**(meta.get("labels") or {}), HASH: hash_}
     meta["labels"] = labels
     selector: Object = copy_json(spec.get("selector") or {})
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH: found}
-    made: Object = {
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH: hash_}
+    new_spec: Object = {
         "replicas": 0,
         "minReadySeconds": spec.get("minReadySeconds") or 0,
         "selector": selector,
         "template": template,
     }
-    if not made["minReadySeconds"]:
-        del made["minReadySeconds"]
+    if not new_spec["minReadySeconds"]:
+        del new_spec["minReadySeconds"]
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": f"{name[: _MOST_NAME - 1 - len(found)]}-{found}",
+            "name": f"{name[: _MOST_NAME - 1 - len(hash_)]}-{hash_}",
             "namespace": deployment["metadata"]["namespace"],
             "labels": dict(labels),
             "ownerReferences": [owner.reference()],
         },
-        "spec": made,
+        "spec": new_spec,
     }

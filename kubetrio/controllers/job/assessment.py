@@ -186,9 +186,9 @@ class Assessment:
     def _loses_index(self, pod: Pod) -> bool:
         if not has_failed(self.job, pod):
             return False
-        found = judge(self.job, pod)
+        verdict = judge(self.job, pod)
         limit = per_index(self.job) or 0
-        return found.action == FAIL_INDEX or (found.counts and failures_of(pod) >= limit)
+        return verdict.action == FAIL_INDEX or (verdict.counts and failures_of(pod) >= limit)
 
     def _too_many_lost(self, lost: Intervals) -> Object | None:
         count, most = indexes.total(lost), self.spec.get("maxFailedIndexes")
@@ -202,19 +202,19 @@ class Assessment:
     def _delayed(self, counted: Sequence[Pod], lost: Intervals) -> dict[int, Pod]:
         """The last pods that failed of indexes that are to have another one."""
         running = {index_of(pod) for pod in self.active}
-        found = dict[int, Pod]()
+        last_failed = dict[int, Pod]()
         for pod in counted:
             index = index_of(pod)
             over = indexes.has(self.done, index) or indexes.has(lost, index) or index in running
             if over or not has_failed(self.job, pod):
                 continue
-            known = found.get(index)
+            known = last_failed.get(index)
             later = known is None or (
                 all_failures_of(known) <= all_failures_of(pod) and pod.ended >= known.ended
             )
             if later:
-                found[index] = pod
-        return found
+                last_failed[index] = pod
+        return last_failed
 
     @property
     def wanted(self) -> int:

@@ -82,8 +82,8 @@ def _number(pod: Pod, name: str) -> int | None:
 
 def index_of(pod: Pod) -> int:
     """The index of a pod, -1 for none."""
-    found = _number(pod, INDEX)
-    return -1 if found is None else found
+    index = _number(pod, INDEX)
+    return -1 if index is None else index
 
 
 def valid_index(job: Object, pod: Pod) -> bool:
@@ -103,8 +103,8 @@ def failures_of(pod: Pod, *, ignored: bool = False) -> int:
         pod: the pod.
         ignored: those that do not count.
     """
-    found = _number(pod, IGNORED if ignored else FAILURES) or 0
-    return found if found <= _MOST else 0
+    count = _number(pod, IGNORED if ignored else FAILURES) or 0
+    return count if count <= _MOST else 0
 
 
 def all_failures_of(pod: Pod) -> int:

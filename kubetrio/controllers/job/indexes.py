@@ -21,26 +21,26 @@ def parsed(text: str, completions: int) -> Intervals:
         text: of the status of a Job, or of a rule.
         completions: indexes are less.
     """
-    found = list[tuple[int, int]]()
+    intervals = list[tuple[int, int]]()
     for part in text.split(",") if text else ():
         first, dash, last = part.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
             continue
         if int(first) >= completions:
             break
-        found.append((int(first), min(int(last), completions - 1) if dash else int(first)))
-    return merged(found, ())
+        intervals.append((int(first), min(int(last), completions - 1) if dash else int(first)))
+    return merged(intervals, ())
 
 
 def merged(one: Iterable[tuple[int, int]], two: Iterable[tuple[int, int]]) -> Intervals:
     """The union of intervals."""
-    found = list[tuple[int, int]]()
+    intervals = list[tuple[int, int]]()
     for first, last in sorted([*one, *two]):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
+        if intervals and first <= intervals[-1][1] + 1:
+            intervals[-1] = intervals[-1][0], max(intervals[-1][1], last)
         else:
-            found.append((first, last))
-    return tuple(found)
+            intervals.append((first, last))
+    return tuple(intervals)
 
 
 def with_indexes(one: Intervals, indexes: Iterable[int]) -> Intervals:

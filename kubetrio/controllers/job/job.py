@@ -140,10 +140,10 @@ class JobController(Controller):
         owner = Controlling(self._kind.api_version, self._kind.kind, job)
         pods = await self._claimed(owner)
         uid = owner.meta["uid"]
-        found = Assessment(job, pods, self._env.now(), self._backoffs.get(uid, Backoff()))
-        if (left_s := found.deadline_in()) is not None and found.outcome is None:
+        assessment = Assessment(job, pods, self._env.now(), self._backoffs.get(uid, Backoff()))
+        if (left_s := assessment.deadline_in()) is not None and assessment.outcome is None:
             self.look_again_in(key, left_s)
-        await self._run(key, owner, found)
+        await self._run(key, owner, assessment)
 
     async def _let_go(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -323,8 +323,8 @@ class JobController(Controller):
         if outcome["type"] != COMPLETE:
             self._writer.record(owner, WARNING, outcome["reason"], outcome["message"])
             return
-        wanted = completions(owner.obj)
-        if owner.obj["spec"].get("completions") is not None and status["succeeded"] > wanted:
+        completed = completions(owner.obj)
+        if owner.obj["spec"].get("completions") is not None and status["succeeded"] > completed:
             message = "Too many succeeded pods running after completion count reached"
             self._writer.record(owner, WARNING, "TooManySucceededPods", message)
         self._writer.record(owner, NORMAL, "Completed", "Job completed")

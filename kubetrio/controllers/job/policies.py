@@ -42,10 +42,10 @@ def judge(job: Object, pod: Pod) -> Judged:
     for number, rule in enumerate(policy.get("rules") or ()):
         action, where = rule.get("action") or "", f"{pod.namespace}/{pod.name}"
         if rule.get("onExitCodes") is not None:
-            found = _exit(rule["onExitCodes"], pod)
-            if found is None:
+            ended = _exit(rule["onExitCodes"], pod)
+            if ended is None:
                 continue
-            name, code = found
+            name, code = ended
             why = f"Container {name} for pod {where} failed with exit code {code}"
         elif rule.get("onPodConditions"):
             condition = _condition(rule["onPodConditions"], pod)
@@ -60,9 +60,9 @@ def judge(job: Object, pod: Pod) -> Judged:
 
 
 def _exit(rule: Object, pod: Pod) -> tuple[str, int] | None:
-    wanted, values = rule.get("containerName"), rule.get("values") or ()
+    container, values = rule.get("containerName"), rule.get("values") or ()
     for name, code in pod.run.exits if pod.run is not None else ():
-        if wanted is not None and name != wanted:
+        if container is not None and name != container:
             continue
         if (code in values) == (rule.get("operator") == "In"):
             return name, code
@@ -70,9 +70,9 @@ def _exit(rule: Object, pod: Pod) -> tuple[str, int] | None:
 
 
 def _condition(patterns: list[Object], pod: Pod) -> str | None:
-    wanted = {(one.get("type"), one.get("status")) for one in patterns}
+    pairs = {(one.get("type"), one.get("status")) for one in patterns}
     for type_, status in pod.run.conditions if pod.run is not None else ():
-        if (type_, status) in wanted:
+        if (type_, status) in pairs:
             return type_
     return None
 

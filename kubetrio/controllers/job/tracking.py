@@ -152,13 +152,13 @@ class Tracking:
             self.changed = True
 
     def _note_indexes(self, done: list[int]) -> None:
-        found = self.found
-        all_done = indexes.with_indexes(found.before, done) if self.full else found.done
+        assessment = self.found
+        all_done = indexes.with_indexes(assessment.before, done) if self.full else assessment.done
         text = indexes.text(all_done)
         self.changed |= text != (self.status.get("completedIndexes") or "")
         self.status["completedIndexes"] = text
         self.status["succeeded"] = indexes.total(all_done)
-        lost = None if found.lost is None else indexes.text(found.lost)
+        lost = None if assessment.lost is None else indexes.text(assessment.lost)
         self.changed |= lost != self.status.get("failedIndexes")
         self.status["failedIndexes"] = lost
 

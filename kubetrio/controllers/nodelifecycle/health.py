@@ -86,11 +86,11 @@ def health_of(node: Object) -> Health:
     labels = meta.get("labels") or {}
     conditions = (node.get("status") or {}).get("conditions") or ()
     states = {one.get("type"): one.get("status") for one in conditions}
-    ready = next((one for one in conditions if one.get("type") == READY), {})
+    ready: Object = next((one for one in conditions if one.get("type") == READY), {})
     taints = [(one.get("key") or "", one.get("effect")) for one in spec.get("taints") or ()]
-    wanted = {key for (type_, status), key in _TAINTS.items() if states.get(type_) == status}
+    keys = {key for (type_, status), key in _TAINTS.items() if states.get(type_) == status}
     if spec.get("unschedulable"):
-        wanted.add(UNSCHEDULABLE)
+        keys.add(UNSCHEDULABLE)
     created = meta.get("creationTimestamp")
     region, zone = (labels.get(new) or labels.get(old) or "" for new, old in _ZONES)
     return Health(
@@ -104,7 +104,7 @@ def health_of(node: Object) -> Health:
         schedules=frozenset(
             key for key, effect in taints if effect == NO_SCHEDULE and key in _OURS
         ),
-        wanted=frozenset(wanted),
+        wanted=frozenset(keys),
         labels=tuple(
             (second, labels[first])
             for first, second in _LABELS

@@ -87,19 +87,19 @@ def claims(owner: Controlling, objects: Iterable[T], look: Callable[[T], Claimab
         objects: its own, and orphans.
         look: what is to be known of one.
     """
-    found: Claims[T] = Claims([], [], [])
+    result: Claims[T] = Claims([], [], [])
     for one in objects:
         seen = look(one)
         if seen.owner is not None:
             if seen.owner.uid != owner.meta["uid"]:
                 continue
             if seen.matches:
-                found.held.append(one)
+                result.held.append(one)
             elif not owner.deleting:
-                found.release.append(one)
+                result.release.append(one)
         elif seen.matches and not seen.deleting and not owner.deleting:
-            found.adopt.append(one)
-    return found
+            result.adopt.append(one)
+    return result
 
 
 def adopted(obj: Object, uid: str, reference: Object, finalizers: tuple[str, ...] = ()) -> Object:

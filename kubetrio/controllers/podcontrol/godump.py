@@ -62,8 +62,8 @@ def _untyped(type_name: str) -> Dump:
         return _BASIC[type_name]
     if type_name.startswith("[]"):
         return _list(_untyped(type_name[2:]))
-    if found := _MAP.fullmatch(type_name):
-        return _map(_untyped(found[2]))
+    if mapping := _MAP.fullmatch(type_name):
+        return _map(_untyped(mapping[2]))
     declared = builtin.load("gostructs")[type_name]
     return _untyped(declared) if isinstance(declared, str) else _struct(declared)
 

@@ -19,18 +19,18 @@ _COUNT_BYTES = 8
 
 def fnv32(data: bytes) -> int:
     """FNV-1 of 32 bits."""
-    found = _OFFSET
+    value = _OFFSET
     for byte in data:
-        found = (found * _PRIME & _MASK) ^ byte
-    return found
+        value = (value * _PRIME & _MASK) ^ byte
+    return value
 
 
 def fnv32a(data: bytes) -> int:
     """FNV-1a of 32 bits."""
-    found = _OFFSET
+    value = _OFFSET
     for byte in data:
-        found = (found ^ byte) * _PRIME & _MASK
-    return found
+        value = (value ^ byte) * _PRIME & _MASK
+    return value
 
 
 def safe(number: int) -> str:

@@ -102,13 +102,13 @@ class PodWriter:
         """
         try:
             target = Target(self._kind, owner.meta["namespace"])
-            made = await self._operations.create(target, pod, self._who)
+            written = await self._operations.create(target, pod, self._who)
         except (ApiError, StoreError) as error:
             if namespace_ends(error):
                 return None
             self.record(owner, WARNING, "FailedCreate", f"Error creating: {error}")
             raise
-        view = pod_view(made.value)
+        view = pod_view(written.value)
         self.record(owner, NORMAL, "SuccessfulCreate", f"Created pod: {view.name}")
         return view
 

@@ -60,25 +60,25 @@ def _before(one: Pod, two: Pod) -> int:
 
 
 def _compare(one: Pod, two: Pod, nodes: Counter[str], now: float) -> int:
-    found = (
+    order = (
         _before(one, two) or _first(one.cost, two.cost) or -_first(nodes[one.node], nodes[two.node])
     )
-    if found:
-        return found
+    if order:
+        return order
     if one.ready and two.ready and one.ready_since != two.ready_since:
         return _younger(one, two, one.ready_since, two.ready_since, now)
-    if found := _first(two.restarts[0], one.restarts[0]) or _first(
+    if order := _first(two.restarts[0], one.restarts[0]) or _first(
         two.restarts[1], one.restarts[1]
     ):
-        return found
+        return order
     if one.created != two.created:
         return _younger(one, two, one.created, two.created, now)
     return 0
 
 
 def _simple(one: Pod, two: Pod) -> int:
-    if found := _before(one, two):
-        return found
+    if order := _before(one, two):
+        return order
     if one.ready and two.ready and one.ready_since != two.ready_since:
         return _newest(one.ready_since, two.ready_since)
     return (

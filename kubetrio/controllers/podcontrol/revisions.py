@@ -164,9 +164,9 @@ class Revisions:
             matches = selector.matches(described.get("labels") or {})
             return Claimable(owner_of(described), bool(described.get("deletionTimestamp")), matches)
 
-        found = claims(owner, [item.object for item in (*own, *orphans)], look)
-        held = list(found.held)
-        for one in found.adopt:
+        ownership = claims(owner, [item.object for item in (*own, *orphans)], look)
+        held = list(ownership.held)
+        for one in ownership.adopt:
             reference, uid = owner.reference(), one["metadata"]["uid"]
 
             def adopt(old: Object, uid: str = uid, reference: Object = reference) -> Object:

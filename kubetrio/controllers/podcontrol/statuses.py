@@ -17,21 +17,21 @@ def printed(type_name: str, members: Mapping[str, Any]) -> Object:
         type_name: full name of the type.
         members: by JSON name; None for one that is not set.
     """
-    found: Object = {}
+    shown: Object = {}
     for name, field in struct(type_name).fields.items():
         value = members.get(name)
         if value is None or (field.omit and not field.pointer and not value):
             continue
-        found[name] = value
-    return found
+        shown[name] = value
+    return shown
 
 
 def condition_of(status: Mapping[str, Any], type_: str) -> Object | None:
     """A condition of a status, None where there is none."""
     for one in status.get("conditions") or ():
         if one.get("type") == type_:
-            found: Object = one
-            return found
+            condition: Object = one
+            return condition
     return None
 
 

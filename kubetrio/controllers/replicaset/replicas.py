@@ -45,8 +45,8 @@ class Found(NamedTuple):
 
 def replicas_of(owner: Object) -> int:
     """How many pods an owner is to have."""
-    wanted = (owner.get("spec") or {}).get("replicas")
-    return 1 if wanted is None else int(wanted)
+    replicas = (owner.get("spec") or {}).get("replicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def status(owner: Object, found: Found, now: float) -> Object:

@@ -130,8 +130,8 @@ class ReplicaController(Controller):
 
         own = self._pods.of(owner.meta["uid"])
         candidates = [*own, *self._pods.orphans(namespace)]
-        found = claims(owner, (pod for pod in candidates if pod.active), look)
-        active = await self._writer.claim(owner, found)
+        ownership = claims(owner, (pod for pod in candidates if pod.active), look)
+        active = await self._writer.claim(owner, ownership)
         changed, failure = 0, None
         if not owner.deleting:
             changed, failure = await self._manage(owner, active)

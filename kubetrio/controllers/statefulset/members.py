@@ -38,11 +38,11 @@ class Revision(NamedTuple):
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
     """The StatefulSet and the ordinal that a pod's name tells; -1 where it tells none."""
-    found = _MEMBER.fullmatch(name)
-    if found is None:
+    match = _MEMBER.fullmatch(name)
+    if match is None:
         return "", -1
-    number = int(found[2])
-    return found[1], number if number <= _MOST else -1
+    number = int(match[2])
+    return match[1], number if number <= _MOST else -1
 
 
 def ordinal_of(pod: Pod) -> int:
@@ -57,8 +57,8 @@ def start_of(spec: Object) -> int:
 
 def replicas_of(spec: Object) -> int:
     """How many members there are to be."""
-    wanted = spec.get("replicas")
-    return 1 if wanted is None else int(wanted)
+    replicas = spec.get("replicas")
+    return 1 if replicas is None else int(replicas)
 
 
 def partition_of(spec: Object) -> int:
@@ -86,7 +86,7 @@ def claims_of(owner: Controlling, ordinal: int) -> list[Object]:
     """
     spec = owner.obj["spec"]
     matched = (spec.get("selector") or {}).get("matchLabels") or {}
-    found = list[Object]()
+    claims = list[Object]()
     for template in spec.get("volumeClaimTemplates") or ():
         claim: Object = copy_json(template)
         meta = dict(claim.get("metadata") or {})
@@ -94,7 +94,7 @@ def claims_of(owner: Controlling, ordinal: int) -> list[Object]:
         meta["namespace"] = owner.meta["namespace"]
         if labels := {**(meta.get("labels") or {}), **matched}:
             meta["labels"] = labels
-        found.append(
+        claims.append(
             {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
@@ -102,7 +102,7 @@ def claims_of(owner: Controlling, ordinal: int) -> list[Object]:
                 "spec": claim.get("spec") or {},
             }
         )
-    return found
+    return claims
 
 
 def with_storage(owner: Controlling, ordinal: int, spec: Object) -> Object:

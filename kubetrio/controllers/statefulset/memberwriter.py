@@ -77,9 +77,9 @@ class MemberWriter:
         """The claims of a member that are there."""
         for claim in claims_of(owner, ordinal):
             meta = claim["metadata"]
-            found = self._claims.lister.get(meta["name"], meta["namespace"])
-            if found is not None:
-                yield found
+            stored = self._claims.lister.get(meta["name"], meta["namespace"])
+            if stored is not None:
+                yield stored
 
     def claims_match(self, owner: Controlling, pod: Pod) -> bool:
         """Whether the owners of a pod's claims are those of the retention policy."""
@@ -169,9 +169,9 @@ class MemberWriter:
         for claim in claims_of(owner, ordinal):
             meta = claim["metadata"]
             name = meta["name"]
-            found = self._claims.lister.get(name, meta["namespace"])
-            if found is not None:
-                if found["metadata"].get("deletionTimestamp"):
+            stored = self._claims.lister.get(name, meta["namespace"])
+            if stored is not None:
+                if stored["metadata"].get("deletionTimestamp"):
                     raise ApiError(409, "Conflict", f"pvc {name} is being deleted")
                 continue
             error = await self._make_claim(claim)

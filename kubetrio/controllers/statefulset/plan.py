@@ -73,15 +73,15 @@ class Judge(NamedTuple):
 def members(spec: Object, pods: Sequence[Pod]) -> Members:
     """Pods by their place."""
     start, count = start_of(spec), replicas_of(spec)
-    found: list[Pod | None] = [None] * count
+    replicas: list[Pod | None] = [None] * count
     condemned = list[Pod]()
     for pod in pods:
         place = ordinal_of(pod) - start
         if 0 <= place < count:
-            found[place] = pod
+            replicas[place] = pod
         elif ordinal_of(pod) >= 0:
             condemned.append(pod)
-    return Members(found, sorted(condemned, key=ordinal_of, reverse=True))
+    return Members(replicas, sorted(condemned, key=ordinal_of, reverse=True))
 
 
 def unavailable(pod: Pod | None, min_ready_s: int, now: float) -> bool:
@@ -227,7 +227,7 @@ def status(spec: Object, pods: Sequence[Pod], current: str, update: str, now: fl
     min_ready_s = spec.get("minReadySeconds") or 0
     ready = [pod for pod in pods if pod.phase == "Running" and pod.ready]
     staying = [pod.label_map.get(REVISION) for pod in pods if pod.phase and not pod.deleting]
-    found: Object = {
+    counts: Object = {
         "replicas": sum(bool(pod.phase) for pod in pods),
         "readyReplicas": len(ready),
         "availableReplicas": sum(pod.available(min_ready_s, now) for pod in ready),
@@ -236,9 +236,9 @@ def status(spec: Object, pods: Sequence[Pod], current: str, update: str, now: fl
         "currentRevision": current,
         "updateRevision": update,
     }
-    wanted = replicas_of(spec)
-    counts = ("updatedReplicas", "readyReplicas", "replicas")
-    if strategy_of(spec) == ROLLING and all(found[name] == wanted for name in counts):
-        found["currentReplicas"] = found["updatedReplicas"]
-        found["currentRevision"] = update
-    return found
+    replicas = replicas_of(spec)
+    names = ("updatedReplicas", "readyReplicas", "replicas")
+    if strategy_of(spec) == ROLLING and all(counts[name] == replicas for name in names):
+        counts["currentReplicas"] = counts["updatedReplicas"]
+        counts["currentRevision"] = update
+    return counts

@@ -41,8 +41,8 @@ def _references(claim: Object) -> list[Object]:
 
 def _is_set(reference: Object, owner: Controlling) -> bool:
     names = ("apiVersion", "kind", "name")
-    wanted = owner.reference()
-    return all(reference.get(name) == wanted[name] for name in names)
+    mine = owner.reference()
+    return all(reference.get(name) == mine[name] for name in names)
 
 
 def _is_pod(reference: Object, member: Member) -> bool:

@@ -167,10 +167,10 @@ class StatefulSetController(Controller):
             newest, count = await self._new(owner, data, next_number(known), count)
         update = Revision(newest["metadata"]["name"], template)
         named: str = status.get("currentRevision") or ""
-        found = next((one for one in known if one["metadata"]["name"] == named), None)
-        if found is None or named == update.name:
+        revision = next((one for one in known if one["metadata"]["name"] == named), None)
+        if revision is None or named == update.name:
             return update, update, count
-        return Revision(named, template_in(found)), update, count
+        return Revision(named, template_in(revision)), update, count
 
     def _same(self, owner: Controlling, revision: Object) -> bool:
         """Whether a revision holds the template, but for members that have their defaults."""
@@ -211,7 +211,7 @@ class StatefulSetController(Controller):
         if owner.deleting:
             return False
         spec = owner.obj["spec"]
-        found = plans.members(spec, pods)
+        members = plans.members(spec, pods)
 
         def mends(pod: Pod) -> bool:
             fits = identity_matches(pod) and storage_matches(owner, pod)
@@ -220,7 +220,7 @@ class StatefulSetController(Controller):
         def blocked(ordinal: int) -> bool:
             return self._members.waits_for_claim(owner, ordinal)
 
-        todo = plans.plan(spec, found, update.name, Judge(mends, blocked), self._env.now())
+        todo = plans.plan(spec, members, update.name, Judge(mends, blocked), self._env.now())
         calls = [partial(self._step, owner, step, current, update) for step in todo.steps]
         if spec.get("podManagementPolicy") != "Parallel":
             for call in calls:
