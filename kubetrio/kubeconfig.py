@@ -195,6 +195,46 @@ def merge(path: Path, config: Mapping[str, Any]) -> str:
         return former
 
 
+def remove(path: Path, name: str, ca_pem: bytes) -> bool:
+    """Take a server's entries out of a kubeconfig, and its context if it is current.  Blocking.
+
+    Args:
+        path: the file; nothing is done where it is missing.
+        name: of the context, cluster and user that `merge` has added.
+        ca_pem: the server's authority; entries with another one are another server's and stay.
+
+    Returns:
+        Whether there was an entry to remove.
+
+    Raises:
+        KubeconfigLockedError: ``<path>.lock`` exists.
+        KubeconfigError: `path` is not a kubeconfig, or cannot be read or written.
+    """
+    if not path.is_file():
+        return False
+    import yaml
+
+    with _locked(path):
+        root = _compose(path, text := _read(path))
+        if root is None:
+            return False
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        there = yaml.load(text, Loader=loader)  # noqa: S506  (it is safe)
+        cluster = _entry(there, "clusters", name)
+        if cluster.get("certificate-authority-data") != _base64(ca_pem):
+            return False
+        for key, node in root.value:
+            if key.value in _LISTS and isinstance(node, yaml.SequenceNode):
+                node.value = [each for each in node.value if _name(each) != name]
+                node.flow_style = node.flow_style or not node.value
+        if there.get("current-context") == name:
+            root.value = [(k, v) for k, v in root.value if k.value != "current-context"]
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        out = yaml.serialize(root, Dumper=dumper, allow_unicode=True, width=1 << 30)
+        _write(path, str(out))
+        return True
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")

@@ -80,8 +80,13 @@ def typed(found: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[Comma
 
 
 @pytest.mark.parametrize("path", PAGES, ids=shown)
-def test_commands_of_the_project_are_understood(path: Path) -> None:
-    """By the parsers that they have: names, flags and values."""
+def test_commands_of_the_project_are_understood(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the parsers that they have: names, flags and values; there is a cluster, ``dev``."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "kubetrio" / "dev").mkdir(parents=True)
+    (tmp_path / "kubetrio" / "dev" / "flags.yaml").touch()
     names = {row.name for row in commands.COMMANDS}
     for words in typed(lines(path), "kubetrio".__eq__):
         if words and words[0] in names:

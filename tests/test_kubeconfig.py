@@ -21,6 +21,7 @@ from kubetrio.kubeconfig import (
     default_path,
     dump,
     merge,
+    remove,
     write,
 )
 
@@ -320,3 +321,21 @@ def test_kubectl_reads_it(tmp_path: Path, merged: bool) -> None:
     assert seen["current-context"] == "kubetrio-dev"
     assert seen["clusters"] == CONFIG["clusters"]
     assert seen["users"][0]["user"] == CONFIG["users"][0]["user"]
+
+
+def test_a_server_is_taken_out_again(tmp_path: Path) -> None:
+    """Its three entries and the current context; another server of its name stays."""
+    path = tmp_path / "config"
+    assert not remove(path, "kubetrio-dev", b"ca")
+    path.write_text("kind: Config\nusers: [{name: other, user: {}}]\ncurrent-context: other\n")
+    before = path.read_text()
+    assert not remove(path, "kubetrio-dev", b"ca")
+    merge(path, build("dev", "https://h:1", b"ca", b"cert", b"key"))
+    merged = path.read_text()
+    assert not remove(path, "kubetrio-dev", b"another")
+    assert path.read_text() == merged
+    assert remove(path, "kubetrio-dev", b"ca")
+    found = yaml.safe_load(path.read_text())
+    assert found["users"] == yaml.safe_load(before)["users"]
+    assert found["clusters"] == found["contexts"] == []
+    assert "current-context" not in found

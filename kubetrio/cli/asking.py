@@ -11,7 +11,8 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from kubetrio.cli.common import Failure, add_data_dir
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import Failure
 from kubetrio.env import Env
 from kubetrio.flags import parser as flags
 from kubetrio.outgoing.client import Outgoing

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.common import add_data_dir, describe, say, size_text, told
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import describe, say, size_text, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:

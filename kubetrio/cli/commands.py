@@ -64,8 +64,12 @@ class Call(NamedTuple):
 
 
 COMMANDS = (
-    Command("serve", "run the API server", "serve"),
-    Command("stop", "end the server of a data directory", "stop"),
+    Command("create", "make a cluster of a name and run it in the background", "clusters.create"),
+    Command("start", "run a cluster that was stopped", "clusters.start"),
+    Command("stop", "end the server of a cluster or a data directory", "stop"),
+    Command("list", "list the clusters there are", "clusters.listing"),
+    Command("delete", "end a cluster and remove all that it has", "clusters.delete"),
+    Command("serve", "run the API server on a data directory", "serve"),
     Command("status", "say whether a server runs and is ready", "status"),
     Command("kubeconfig", "print or merge the administrator's kubeconfig", "kubeconfig"),
     Command("token", "make a token of a service account", "token"),
@@ -86,6 +90,18 @@ COMMANDS = (
 """In the order of the help."""
 
 
+FIRST_STEPS = """\
+first steps:
+  kubetrio create dev                  a server in the background, with a context for kubectl
+  kubectl get namespaces               talks to it
+  kubetrio list                        what there is; kubetrio stop, start and delete by name
+  kubetrio serve                       a server in this terminal, on ./kubetrio-data
+
+kubetrio help COMMAND, or kubetrio COMMAND --help, says more.
+"""
+HELP = "help"
+
+
 def parser(command: str | None = None) -> flags.Parser:
     """The command line.
 
@@ -95,7 +111,8 @@ def parser(command: str | None = None) -> flags.Parser:
     top = flags.Parser(
         prog="kubetrio",
         description="The Kubernetes API server you can pip install.",
-        epilog="Begin with: kubetrio serve --help",
+        epilog=FIRST_STEPS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"kubetrio {__version__}")
@@ -126,6 +143,8 @@ def main(arguments: Sequence[str] | None = None, parts: Parts | None = None) -> 
         parts: what a command of your own adds to the server.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given or given[0] == HELP:
+        given = [*given[1:2], "--help"]
     asked = next((word for word in given if not word.startswith("-")), "")
     made = parser(asked)
     known = [row.name for row in COMMANDS]

@@ -9,9 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kubetrio.config.flag import FlagRow, rows
 from kubetrio.config.kinds import DURATION
-from kubetrio.config.root import Config
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -37,23 +35,6 @@ def describe(parser: flags.Parser, what: str, examples: str) -> None:
     """
     parser.description = what
     parser.epilog = f"examples:\n{examples}"
-
-
-def row_of(flag: str) -> FlagRow:
-    """A flag of ``serve``."""
-    return next(row for row in rows(Config) if row.flag.name == flag)
-
-
-def add_data_dir(parser: flags.Parser) -> None:
-    """Add ``--data-dir``."""
-    row = row_of("data-dir")
-    parser.add_argument(
-        "--data-dir",
-        type=typed(row.flag.kind.parse),
-        metavar="DIR",
-        default=row.default,
-        help=f"data directory of a server (default: {row.default})",
-    )
 
 
 def add_encryption(parser: flags.Parser) -> None:

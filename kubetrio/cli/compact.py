@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.common import add_data_dir, describe, duration, size_text, told
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import describe, duration, size_text, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:

@@ -93,7 +93,8 @@ def described() -> Iterator[Described]:
 
 
 def _option(action: argparse.Action) -> Option:
-    text = " ".join((action.help or "").replace("%%", "%").split())
+    shown = "" if action.help == argparse.SUPPRESS else action.help or ""
+    text = " ".join(shown.replace("%%", "%").split())
     return Option(
         tuple(action.option_strings),
         text.partition(" (default")[0],

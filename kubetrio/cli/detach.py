@@ -26,7 +26,9 @@ Ready = Callable[[str], None]
 """Tells that the server is ready, with what there is to say of it."""
 
 
-def detached(work: Callable[[Ready], int], data_dir: Path, log: Path, wait_s: float) -> int:
+def detached(
+    work: Callable[[Ready], int], data_dir: Path, log: Path, wait_s: float, name: str = ""
+) -> int:
     """Run a server in the background; returns the exit code of the command when it is ready.
 
     Args:
@@ -34,6 +36,7 @@ def detached(work: Callable[[Ready], int], data_dir: Path, log: Path, wait_s: fl
         data_dir: its data directory.
         log: file that its output goes to, once the data directory is there.
         wait_s: how long to wait until it is ready.
+        name: of its cluster, empty where it was started by its directory.
     """
     if not hasattr(os, "fork"):
         print("kubetrio: --detach: this system has no fork; use its services", file=sys.stderr)
@@ -53,18 +56,23 @@ def detached(work: Callable[[Ready], int], data_dir: Path, log: Path, wait_s: fl
             ready = []
         screen = answer.read().decode() if ready else ""
         if screen:
-            stop = f"kubetrio stop --data-dir {shlex.quote(os.fspath(data_dir))}"
+            stop = f"kubetrio stop {_which(data_dir, name)}"
             with contextlib.suppress(OSError):  # who reads has seen enough; it runs all the same
                 print(f"{screen}\n{stop}  # ends it; log: {log}", flush=True)
             return 0
         if not ready:
-            status = f"kubetrio status --data-dir {shlex.quote(os.fspath(data_dir))} --wait"
+            status = f"kubetrio status {_which(data_dir, name)} --wait"
             print(f"kubetrio: process {pid} is still starting; see {status}", file=sys.stderr)
             return 1
         _, status_code = os.waitpid(pid, 0)
         output.seek(0)
         _tell_failure(output.read(), status_code, data_dir, log)
         return 1
+
+
+def _which(data_dir: Path, name: str) -> str:
+    """Arguments by which commands find the server."""
+    return name or f"--data-dir {shlex.quote(os.fspath(data_dir))}"
 
 
 def _child(work: Callable[[Ready], int], output: IO[bytes], log: Path, writing: int) -> NoReturn:

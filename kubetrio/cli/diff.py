@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from kubetrio.cli.arguments import add_data_dir
 from kubetrio.cli.common import (
     Failure,
     Named,
-    add_data_dir,
     add_encryption,
     add_object,
     describe,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from kubetrio.audit.lookup import Object, read_writers
+from kubetrio.cli.arguments import add_data_dir
 from kubetrio.cli.common import (
     Failure,
     Named,
-    add_data_dir,
     add_encryption,
     add_object,
     describe,

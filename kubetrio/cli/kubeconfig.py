@@ -7,7 +7,9 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kubetrio.cli.common import Failure, add_data_dir, describe, told
+from kubetrio.cli import kubeconfig_users as others
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import Failure, describe, say, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
 
 EXAMPLES = """\
+  kubetrio kubeconfig --user alice --group devs --duration 8h > alice.yaml
+  kubetrio kubeconfig --serviceaccount default/robot > robot.yaml
+  kubetrio kubeconfig --token "$(kubetrio token create robot)" > robot.yaml
   kubetrio kubeconfig > admin.yaml
   kubetrio kubeconfig --merge                 into $KUBECONFIG or ~/.kube/config
   kubetrio kubeconfig --server https://api.example:6443
@@ -27,7 +32,8 @@ def add(parser: flags.Parser) -> None:
     describe(
         parser,
         "Print the administrator's kubeconfig of a data directory, whether its server runs or\n"
-        "not, or merge it into the user's. It is secret.",
+        "not, or merge it into the user's; or print one that acts as somebody else, until it\n"
+        "ends. It is secret.",
         EXAMPLES,
     )
     add_data_dir(parser)
@@ -51,6 +57,7 @@ def add(parser: flags.Parser) -> None:
         metavar="DIR",
         help="where keys and certificates are, if the server is told so (default: DATA_DIR/pki)",
     )
+    others.add_whom(parser)
 
 
 @told
@@ -59,6 +66,12 @@ def run(call: Call) -> int:
     from kubetrio import kubeconfig
 
     made = _made(call.options)
+    if (user := others.user(call.options)) is not None:
+        if call.options.merge:
+            raise Failure("--merge is for the administrator's kubeconfig; write this one to a file")
+        made = others.as_user(made, user)
+        if user.until:
+            say(f"valid until {user.until}")
     if not call.options.merge:
         print(kubeconfig.dump(made), end="")
         return 0

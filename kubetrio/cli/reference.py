@@ -37,7 +37,9 @@ def _sections() -> Iterator[str]:
         yield f"\n## {command.name}\n\n`kubetrio {command.name}`: {helps[command.name]}.\n"
         if command.words:
             yield f"Takes {', '.join(f'`{word}`' for word in command.words)}.\n"
-        rows = [option for option in command.options if "--help" not in option.names]
+        rows = [
+            option for option in command.options if option.help and "--help" not in option.names
+        ]
         if rows:
             yield "\n| flag | what |\n| --- | --- |\n"
         for option in rows:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.common import add_data_dir, describe, say, told, whole
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import describe, say, told, whole
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def add(parser: flags.Parser) -> None:
         EXAMPLES,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="what kubetrio backup made")
-    add_data_dir(parser)
+    add_data_dir(parser, new=True)
     parser.add_argument(
         "--force",
         action="store_true",

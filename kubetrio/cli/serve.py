@@ -10,7 +10,7 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from kubetrio.flags import parser as flags
 from kubetrio.flags.terminal import Terminal
 from kubetrio.observe import logs
 from kubetrio.observe.logs import Log
+from kubetrio.store.errors import DataDirectoryLocked
 
 if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
@@ -66,10 +67,7 @@ def run(call: Call) -> int:
         with contextlib.suppress(BrokenPipeError):  # who reads has seen enough
             print("\n".join(printed(config, terminal, flags.TERMINAL_FLAGS)))
         return 0
-    form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
-    logs.setup(form, terminal.verbosity, sys.stderr)
-    for row in (*ignored, *more):
-        log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
+    set_up_logs(terminal, (*ignored, *more))
     if not (config.local.secure_serving or _listens_here(config)):
         print(
             "kubetrio: nobody could reach the server: --secure-serving=false needs --unix-socket "
@@ -79,11 +77,36 @@ def run(call: Call) -> int:
         return 1
     if not terminal.detach:
         return serve(config, terminal, call.parts)
+    return in_background(config, terminal, call.parts)
+
+
+def in_background(config: Config, terminal: Terminal, parts: Parts | None, name: str = "") -> int:
+    """Run the server in a process of its own; returns the exit code when it is ready.
+
+    Args:
+        config: how.
+        terminal: what is done besides.
+        parts: what an embedder adds.
+        name: of its cluster, empty where it was started by its directory.
+    """
     from kubetrio.cli.detach import detached
 
     place = (config.data_dir / running.LOG_NAME).absolute()
-    work = partial(serve, config, terminal, call.parts, str(place))
-    return detached(work, config.data_dir, place, terminal.wait_s)
+    work = partial(serve, config, terminal, parts, str(place))
+    return detached(work, config.data_dir, place, terminal.wait_s, name)
+
+
+def set_up_logs(terminal: Terminal, ignored: Iterable[Ignored]) -> None:
+    """Log as flags say, and first of all the flags that change nothing.
+
+    Args:
+        terminal: says how.
+        ignored: those flags.
+    """
+    form = logs.Format.JSON if terminal.logging_format == "json" else logs.Format.TEXT
+    logs.setup(form, terminal.verbosity, sys.stderr)
+    for row in ignored:
+        log.warning("flag changes nothing here", flag=f"--{row.name}", because=row.why)
 
 
 def _listens_here(config: Config) -> bool:
@@ -222,9 +245,23 @@ def _first(group: BaseException) -> BaseException:
     return group
 
 
+def _taken(problem: DataDirectoryLocked) -> str:
+    """Which server has the data directory, and how to end it."""
+    record = running.recorded(problem.path, problem.pid)
+    if record is None:
+        return str(problem)
+    return (
+        f"data directory {problem.path} is in use by process {record.pid}, a server at "
+        f"{record.url} since {record.since}: "
+        f"kubetrio stop --data-dir {shlex.quote(os.fspath(problem.path))} ends it"
+    )
+
+
 def _say(problem: BaseException) -> None:
     """One line about what stops the server."""
     text = str(problem)
+    if isinstance(problem, DataDirectoryLocked):
+        text = _taken(problem)
     if isinstance(problem, OSError) and problem.strerror:
         text = f"{problem.strerror}: {problem.filename}" if problem.filename else problem.strerror
     # One line: it is the last one of what a detached server says.
@@ -234,7 +271,7 @@ def _say(problem: BaseException) -> None:
 async def _serve(start: Start) -> None:
     from kubetrio.server import open_server
 
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with trio.open_signal_receiver(*_signals()) as signals:
         async with open_server(start.config, None, start.parts, start.listening) as server:
             screen = first_screen(server, start.kubeconfig, merge=start.terminal.merge_kubeconfig)
             with _told(server, start.log_file):
@@ -253,6 +290,18 @@ async def _serve(start: Start) -> None:
                     nursery.start_soon(_second_signal, signals)
                     await server.stop()
                     nursery.cancel_scope.cancel()
+
+
+def _signals() -> list[signal.Signals]:
+    """Signals that stop the server in order.
+
+    SIGHUP comes when the terminal is closed, unless ``nohup`` has had it ignored; Windows has none.
+    """
+    stops = [signal.SIGTERM, signal.SIGINT]
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        stops.append(hangup)
+    return stops
 
 
 @contextlib.contextmanager
@@ -301,11 +350,10 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
         if not server.api.storage.store.statistics().refusing:
             raise
         log.error(error, "the kubeconfig waits for room on the disk and the next start")
-    lines = [
-        f"kubetrio {__version__} is ready at {server.url}",
-        f"export KUBECONFIG={shlex.quote(str(path))}",
-        "kubectl get namespaces",
-    ]
+    lines = [f"kubetrio {__version__} is ready at {server.url}"]
+    if not merge:
+        lines.append(f"export KUBECONFIG={shlex.quote(str(path))}")
+    lines.append("kubectl get namespaces")
     if server.config.flowcontrol.priority_and_fairness:
         lines.append(f"kubectl proxy  # shows who waits: {PROXIED}{ROOT}/")
     if merge:
@@ -339,7 +387,11 @@ def _settle_memory() -> None:
 
 
 async def _second_signal(signals: object) -> NoReturn:
-    """A second signal ends the process at once; durability does not need an orderly stop."""
-    async for _ in signals:  # type: ignore[attr-defined]
-        os._exit(130)
+    """End the process at once at a second signal: durability does not need an orderly stop.
+
+    A second SIGHUP does not count: the system and the shell each send one when a terminal closes.
+    """
+    async for number in signals:  # type: ignore[attr-defined]
+        if number != getattr(signal, "SIGHUP", None):
+            os._exit(130)
     raise AssertionError("signals never end")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kubetrio.cli.arguments import add_data_dir, duration
+from kubetrio.cli.arguments import add_cluster, add_data_dir, duration
 from kubetrio.cli.running import Found, State, look, until
 from kubetrio.flags import parser as flags
 
@@ -34,10 +34,11 @@ def add(parser: flags.Parser) -> None:
 examples:
   kubetrio status
   kubetrio status --wait 10s --data-dir /var/lib/kubetrio
-  kubetrio status -o json
+  kubetrio status dev -o json                 the cluster that kubetrio create dev has made
 
 exit codes: 0 ready, 1 running and not ready, 3 not running, 4 cannot be told
 """
+    add_cluster(parser)
     add_data_dir(parser)
     parser.add_argument(
         "--wait", type=duration, metavar="DURATION", nargs="?", const=60.0, default=0.0,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kubetrio.cli.arguments import add_data_dir, duration
+from kubetrio.cli.arguments import add_cluster, add_data_dir, duration
 from kubetrio.cli.running import Found, State, until
 from kubetrio.flags import parser as flags
 from kubetrio.store.lock import holder
@@ -33,10 +33,12 @@ def add(parser: flags.Parser) -> None:
     parser.epilog = """\
 examples:
   kubetrio stop
+  kubetrio stop dev                           the cluster that kubetrio create dev has made
   kubetrio stop --data-dir /var/lib/kubetrio --timeout 30s
 
 exit codes: 0 no server runs any more, 1 it runs still
 """
+    add_cluster(parser)
     add_data_dir(parser)
     parser.add_argument(
         "--timeout", type=duration, metavar="DURATION", default=TIMEOUT_S,
@@ -56,7 +58,16 @@ class Told(Enum):
 def run(call: Call) -> int:
     """Tell the server to end; exit code 0 if none runs any more."""
     call.refuse_rest()
-    directory: Path = call.options.data_dir
+    return end(call.options.data_dir, call.options.timeout)
+
+
+def end(directory: Path, timeout_s: float) -> int:
+    """End the server of a data directory and wait; returns 0 if none runs any more.
+
+    Args:
+        directory: the data directory.
+        timeout_s: how long to wait.
+    """
     try:
         pid = holder(directory)
         if pid is None:
@@ -72,7 +83,7 @@ def run(call: Call) -> int:
             )
             return 1
         looking = partial(_look, directory, pid)
-        found = trio.run(until, looking, State.STOPPED, call.options.timeout)
+        found = trio.run(until, looking, State.STOPPED, timeout_s)
     except OSError as error:
         why = "is not there" if error.errno == errno.ENOENT else str(error.strerror)
         print(f"kubetrio: data directory {directory}: {why}", file=sys.stderr)
@@ -81,7 +92,7 @@ def run(call: Call) -> int:
         print(f"stopped: process {pid}")
         return 0
     print(
-        f"kubetrio: process {pid} was told to end and runs still after {call.options.timeout:g}s; "
+        f"kubetrio: process {pid} was told to end and runs still after {timeout_s:g}s; "
         f"kill -9 {pid} ends it at once, and what it acknowledged is on the disk",
         file=sys.stderr,
     )

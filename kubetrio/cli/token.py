@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import trio
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   kubetrio token create default/robot
   kubetrio token create robot -n default --duration 10m --audience vault
-  kubectl --kubeconfig /dev/null --server https://127.0.0.1:6443 \\
-    --certificate-authority kubetrio-data/pki/ca.crt \\
-    --token "$(kubetrio token create robot)" auth whoami
-Not with the administrator's kubeconfig: its certificate decides who you are, whatever the token.
+  kubetrio kubeconfig --token "$(kubetrio token create robot)" > robot.yaml
+  kubectl --kubeconfig robot.yaml auth whoami
+Not kubectl --token with the administrator's kubeconfig: its certificate decides who you are,
+whatever the token.
 """
 
 
@@ -57,26 +58,53 @@ def add(parser: flags.Parser) -> None:
 def run(call: Call) -> int:
     """Make a token."""
     options = call.options
-    namespace, _, name = options.account.rpartition("/")
-    if "/" in namespace or not name:
-        options.parser.error(f"{options.account!r} is not NAMESPACE/SERVICEACCOUNT")
-    if namespace and options.namespace not in (None, namespace):
-        options.parser.error(f"--namespace {options.namespace} is not that of {options.account}")
-    token = trio.run(_create, options, namespace or options.namespace or "default", name)
-    print(token)
+    try:
+        namespace, name = account_of(options.account, options.namespace)
+    except Failure as error:
+        options.parser.error(str(error))
+    print(trio.run(requested, options, namespace, name)["token"])
     return 0
 
 
-async def _create(options: argparse.Namespace, namespace: str, name: str) -> str:
+def account_of(text: str, namespace: str | None = None) -> tuple[str, str]:
+    """Namespace and name of a service account.
+
+    Args:
+        text: ``NAMESPACE/NAME``, or a name.
+        namespace: of a flag; None for ``default``.
+
+    Raises:
+        Failure: it is none, or the two do not agree.
+    """
+    of, _, name = text.rpartition("/")
+    if "/" in of or not name:
+        raise Failure(f"{text!r} is not NAMESPACE/SERVICEACCOUNT")
+    if of and namespace not in (None, of):
+        raise Failure(f"--namespace {namespace} is not that of {text}")
+    return of or namespace or "default", name
+
+
+async def requested(options: argparse.Namespace, namespace: str, name: str) -> Mapping[str, object]:
+    """Have a server make a token; returns the status of its TokenRequest.
+
+    Args:
+        options: which server, the audiences and the duration in seconds.
+        namespace: of the service account.
+        name: of the service account.
+
+    Raises:
+        Failure: the server refuses.
+        CallError: it does not answer.
+    """
     from kubetrio.cli.asking import open_server
 
     async with open_server(options) as server:
-        return await _token(server, namespace, name, options)
+        return await _status(server, namespace, name, options)
 
 
-async def _token(
+async def _status(
     server: RemoteServer, namespace: str, name: str, options: argparse.Namespace
-) -> str:
+) -> Mapping[str, object]:
     from kubetrio.cli.asking import RequestRefused, segment
 
     spec: dict[str, object] = {"audiences": options.audience}
@@ -92,4 +120,5 @@ async def _token(
                 f"{error}; make it: kubectl create serviceaccount {name} -n {namespace}"
             ) from error
         raise
-    return str(made["status"]["token"])
+    status: Mapping[str, object] = made["status"]
+    return status

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.common import add_data_dir, describe, say, told
+from kubetrio.cli.arguments import add_data_dir
+from kubetrio.cli.common import describe, say, told
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:

@@ -192,10 +192,16 @@ def printed(
     for title, rows in groupby(found, key=lambda pair: pair[0].group):
         yield f"# {title}"
         for row, value in rows:
-            yield _printed(row, value)
+            yield line_of(row, value)
 
 
-def _printed(row: FlagRow, value: Any) -> str:
+def line_of(row: FlagRow, value: Any) -> str:
+    """The line of a file that gives a flag a value; a comment where there is no value.
+
+    Args:
+        row: the flag.
+        value: as the parser makes it.
+    """
     kind, name = row.flag.kind, row.flag.name
     if kind.repeated:
         shown = [kind.show((each,)) for each in value]

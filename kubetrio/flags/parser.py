@@ -51,24 +51,36 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"kubetrio: {about} (see {self.prog} --help)\n")
 
 
-def add_serve(parser: Parser) -> None:
-    """Describe ``serve`` and add its flags."""
+def add_serve(
+    parser: Parser, without: Sequence[str] = (), shown: Sequence[str] | None = None
+) -> None:
+    """Describe ``serve`` and add its flags.
+
+    Args:
+        parser: of ``serve``, or of a command that takes its flags too.
+        without: names of flags that this command has in another form, or not at all.
+        shown: names of flags that are in the command's help, None for all.
+    """
     parser.description = "Run a Kubernetes API server on one data directory."
     parser.epilog = EXAMPLES
-    parser.add_argument("--version", action="version", version=f"kubetrio {__version__}")
+    if "version" not in without:
+        parser.add_argument("--version", action="version", version=f"kubetrio {__version__}")
     groups: dict[str, argparse._ArgumentGroup] = {}
     for row in FLAGS:
+        if row.flag.name in without:
+            continue
         group = groups.get(row.group)
         if group is None:
             group = groups[row.group] = parser.add_argument_group(row.group)
-        _add(group, row)
+        hidden = shown is not None and row.flag.name not in shown
+        _add(group, row, argparse.SUPPRESS if hidden else help_of(row))
 
 
-def _add(group: argparse._ArgumentGroup, row: FlagRow) -> None:
+def _add(group: argparse._ArgumentGroup, row: FlagRow, text: str) -> None:
     flag, kind = row.flag, row.flag.kind
     names = [f"-{flag.short}"] if flag.short else []
     # What is not given is not there: then the configuration file decides, and then the default.
-    options: dict[str, Any] = {"dest": row.path, "default": argparse.SUPPRESS, "help": help_of(row)}
+    options: dict[str, Any] = {"dest": row.path, "default": argparse.SUPPRESS, "help": text}
     if kind.choices:
         options |= {"choices": kind.choices}
     else:

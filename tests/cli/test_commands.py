@@ -11,13 +11,33 @@ from kubetrio import __version__
 from kubetrio.cli import main
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["serve", "--nonsense"], ["serve", "x"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["serve", "--nonsense"], ["serve", "x"]])
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, and the word that was not understood."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
-    assert (arguments or ["COMMAND"])[-1] in capsys.readouterr().err
+    assert arguments[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"]])
+def test_nothing_and_help_teach(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands, the first steps, and exit code 0."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    said = capsys.readouterr().out
+    assert "first steps:\n  kubetrio create dev" in said
+
+
+def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """``help COMMAND`` is ``COMMAND --help``; of no command it is an error."""
+    with pytest.raises(SystemExit, match="0"):
+        main(["help", "stop"])
+    assert capsys.readouterr().out.startswith("usage: kubetrio stop")
+    with pytest.raises(SystemExit, match="2"):
+        main(["help", "stpo"])
+    assert capsys.readouterr().err.startswith("kubetrio: unknown command: stpo, did you mean stop?")
 
 
 @pytest.mark.parametrize(

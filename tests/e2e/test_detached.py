@@ -66,7 +66,11 @@ def test_a_server_in_the_background_is_found_and_ended(place: Place) -> None:
     assert os.getsid(pid) == pid  # it outlives this terminal
     second = place.detach()
     assert second.returncode == 1
-    assert second.stderr.startswith(f"kubetrio: data directory {place.directory} is in use by")
+    assert second.stderr.startswith(
+        f"kubetrio: data directory {place.directory} is in use by process {pid}, "
+        f"a server at {found['address']} since "
+    )
+    assert f"kubetrio stop --data-dir '{place.directory}' ends it" in second.stderr
     assert place.status()["pid"] == pid
     ended = place.say("stop")
     assert (ended.returncode, ended.stdout) == (0, f"stopped: process {pid}\n")

@@ -97,10 +97,13 @@ def test_the_second_signal_ends_it_at_once(start_server: Start, tmp_path: Path) 
         assert server.process.wait(timeout=2) == 130
 
 
-def test_ctrl_c_is_a_signal_like_the_other(start_server: Start, tmp_path: Path) -> None:
-    """Exit 0 and no traceback."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_other_signals_are_like_the_first(
+    number: signal.Signals, start_server: Start, tmp_path: Path
+) -> None:
+    """Ctrl-C and the end of a terminal: exit 0 and no traceback."""
     server = start_server(tmp_path / "data")
-    server.process.send_signal(signal.SIGINT)
+    server.process.send_signal(number)
     assert server.process.wait(timeout=10) == 0
     assert "Traceback" not in server.log.read_text()
 
