@@ -23,6 +23,7 @@ from benchmarks import (
     rows_edge,
     rows_elephant,
     rows_fixture,
+    rows_flash,
     rows_growth,
     rows_inside,
     rows_isolation,
@@ -59,6 +60,7 @@ ROWS = (
     + rows_custom.ROWS
     + rows_inside.ROWS
     + rows_edge.ROWS
+    + rows_flash.ROWS
     + rows_fixture.ROWS
     + rows_single.ROWS
 )

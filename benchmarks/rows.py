@@ -20,6 +20,7 @@ class Plan:
         seconds: length of one measurement of requests.
         warmup: seconds before it.
         idle_seconds: how long an idle server is watched.
+        quiet_s: how long what it writes then is counted; it settles for twice that before.
         small: objects in a namespace that requests read and write.
         listed: objects in the list that is measured.
         deleted: objects deleted in a round.
@@ -36,6 +37,7 @@ class Plan:
     seconds: float = 4.0
     warmup: float = 0.5
     idle_seconds: float = 10.0
+    quiet_s: float = 70.0
     small: int = 1_000
     listed: int = 10_000
     deleted: int = 5_000
@@ -54,6 +56,7 @@ QUICK = Plan(
     seconds=1.0,
     warmup=0.2,
     idle_seconds=3.0,
+    quiet_s=5.0,
     small=200,
     listed=2_000,
     deleted=1_000,

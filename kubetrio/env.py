@@ -34,6 +34,18 @@ class RunBlocking(Protocol):
         ...
 
 
+class RunApart(Protocol):
+    """Makes a blocking call, here or in another process."""
+
+    def __call__(self, call: Callable[[], T], /) -> T:
+        """Return or raise what the call does."""
+        ...
+
+
+def _in_place(call: Callable[[], T], /) -> T:
+    return call()
+
+
 def _threaded(limit: int) -> RunBlocking:
     limiter: trio.CapacityLimiter | None = None
 
@@ -193,6 +205,8 @@ class Env:
         foreign: runs those over bytes that are not the server's own (pages of pods), which may
             keep only each other waiting; None: `run_blocking`.
         bodies: runs those over large bodies of requests, one at a time; None: `run_blocking`.
+        run_apart: makes a call whose imports need not stay in memory; in place unless it is
+            `kubetrio.runtime.apart.in_child`.
         own_thread: makes what runs the blocking calls of one caller that has many (syncs); None:
             that is `run_blocking`, and nothing else waits for the system beside the event loop.
         clients_now: wall clock of clients, where it is another; certificates are made by it.
@@ -206,6 +220,7 @@ class Env:
     storage: RunBlocking | None = field(default_factory=lambda: _threaded(16))
     foreign: RunBlocking | None = field(default_factory=lambda: _threaded(4))
     bodies: RunBlocking | None = field(default_factory=lambda: _threaded(1))
+    run_apart: RunApart = _in_place
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
     clients_now: Callable[[], float] | None = None
     judges_now: Callable[[], float] | None = None

@@ -3,6 +3,11 @@
 Made anew at start, renewed while the server runs, deleted when it stops; the name is a digest of
 the host's, so that a server finds its own again.  Those of servers that are long gone are deleted.
 
+kube-apiserver renews each ten seconds what is valid for an hour.  Here a renewal is a write to
+flash: what is renewed each ten minutes is as valid, and where one process owns the store it need
+not be renewed at all.  Then it says that it has no end, and a start deletes those of other hosts.
+One that is missing is made again as soon as there.
+
 Source: docs "Leases" (API server identity); KEP-1965.
 """
 
@@ -11,6 +16,7 @@ from __future__ import annotations
 import struct
 from base64 import b32encode
 from hashlib import sha256
+from math import ceil, inf, isinf
 from typing import Any, NoReturn
 
 import trio
@@ -37,7 +43,10 @@ IDENTITY = "apiserver.kubernetes.io/identity"
 HOSTNAME = "kubernetes.io/hostname"
 PEERS = "kubernetes.io/peer-advertise-address"
 DURATION_S = 3600
-RENEW_S = 10.0
+ENDLESS_S = (1 << 31) - 1  # the longest that the field holds: 68 years
+SHARED_RENEW_S = 10.0
+LOOK_S = 10.0
+"""Seconds after which a Lease that somebody deleted, or that found no room, is made again."""
 COLLECT_S = 3600.0
 
 
@@ -58,6 +67,7 @@ class IdentityLease:
         env: wall clock and identities.
         hostname: of the machine.
         address: of the server, ``host:port``.
+        renew_s: seconds between renewals; 0 for none where this server alone has the store.
     """
 
     def __init__(
@@ -69,6 +79,7 @@ class IdentityLease:
         *,
         hostname: str,
         address: str,
+        renew_s: float,
     ) -> None:
         kind = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
         self._resource = registry.by_kind[kind]
@@ -81,6 +92,12 @@ class IdentityLease:
         self._target = Target(resource=self._resource, namespace=NAMESPACE, name=name)
         self._holder = f"{name}_{env.new_uid()}"
         self._stopped = False
+        self._renew_s = renew_s or (SHARED_RENEW_S if store.shared else inf)
+
+    @property
+    def _duration_s(self) -> int:
+        """How long it is valid from a renewal on, in seconds."""
+        return ENDLESS_S if isinf(self._renew_s) else max(DURATION_S, ceil(2 * self._renew_s))
 
     @property
     def key(self) -> str:
@@ -89,17 +106,21 @@ class IdentityLease:
 
     async def start(self) -> None:
         """Put a new Lease in the place of a former one; what fails is tried again by `run`."""
-        await self._collect()
+        await self._collect(all_others=isinf(self._renew_s))
         await self._delete(self._target)
         await self._renew()
 
     async def run(self) -> NoReturn:
         """Renew until cancelled."""
         collect_at = trio.current_time() + COLLECT_S
+        renew_at = trio.current_time() + self._renew_s
         while True:
-            await trio.sleep(RENEW_S)
+            await trio.sleep(LOOK_S)
+            due = trio.current_time() >= renew_at
+            if due:
+                renew_at += self._renew_s
             if not self._stopped:
-                await self._renew()
+                await self._renew(due=due)
             if trio.current_time() >= collect_at:
                 collect_at += COLLECT_S
                 await self._collect()
@@ -109,12 +130,13 @@ class IdentityLease:
         self._stopped = True
         await self._delete(self._target)
 
-    async def _renew(self) -> None:
+    async def _renew(self, *, due: bool = True) -> None:
+        """Renew the Lease if that is due, and make it where it is missing."""
         try:
             found = await self._store.get(self._target.key)
             if found is None:
                 await self._operations.create(self._target, self._lease(None), OWN)
-            else:
+            elif due:
                 await self._operations.patch(self._target, self._lease, OWN)
         except (ApiError, StoreError) as error:
             log.warning("identity lease not renewed", name=self._target.name, reason=str(error))
@@ -137,17 +159,23 @@ class IdentityLease:
             },
             "spec": {
                 **spec,
-                "leaseDurationSeconds": DURATION_S,
+                "leaseDurationSeconds": self._duration_s,
                 "renewTime": format_micro(self._env.now()),
             },
         }
 
-    async def _collect(self) -> None:
-        """Delete the Leases of servers that no longer renew them."""
+    async def _collect(self, *, all_others: bool = False) -> None:
+        """Delete the Leases of servers that no longer renew them.
+
+        Args:
+            all_others: whether no other server can have this store, so that all of them are gone.
+        """
         now = self._env.now()
         for lease in await reading.read_all(self._store, self._resource, NAMESPACE):
             meta = lease["metadata"]
-            if (meta.get("labels") or {}).get(IDENTITY) == COMPONENT and expired(lease, now):
+            if (meta.get("labels") or {}).get(IDENTITY) == COMPONENT and (
+                all_others or expired(lease, now)
+            ):
                 await self._delete(self._target._replace(name=meta["name"]))
 
     async def _delete(self, target: Target) -> None:

@@ -22,10 +22,12 @@ from kubetrio import __version__, kubeconfig
 from kubetrio.cli import running
 from kubetrio.cli.systemd import ActivationError, Manager, passed
 from kubetrio.config import Config, ConfigError
+from kubetrio.env import Env
 from kubetrio.flags import parser as flags
 from kubetrio.flags.terminal import Terminal
 from kubetrio.observe import logs
 from kubetrio.observe.logs import Log
+from kubetrio.runtime.apart import in_child
 from kubetrio.store.errors import DataDirectoryLocked
 
 if TYPE_CHECKING:
@@ -272,7 +274,8 @@ async def _serve(start: Start) -> None:
     from kubetrio.server import open_server
 
     with trio.open_signal_receiver(*_signals()) as signals:
-        async with open_server(start.config, None, start.parts, start.listening) as server:
+        env = Env(run_apart=in_child)
+        async with open_server(start.config, env, start.parts, start.listening) as server:
             screen = first_screen(server, start.kubeconfig, merge=start.terminal.merge_kubeconfig)
             with _told(server, start.log_file):
                 if start.ready is not None:

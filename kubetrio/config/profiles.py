@@ -22,6 +22,8 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "storage.quota_backend_bytes": 64 * _MIB,
         "storage.history_window_s": 60.0,
         "storage.event_ttl_s": 600.0,
+        "storage.lease_renew_s": 0.0,
+        "storage.held_back_s": 30.0,
         "memory.cache_bytes": 4 * _MIB,
         "memory.limit_bytes": 128 * _MIB,
         "serving.max_connections": 128,

@@ -75,6 +75,21 @@ class Storage(Section):
         more="The time in which no server runs does not count. Events that were written by "
         "versions before this flag stay until they are changed or deleted.",
     )  # fmt: skip
+    lease_renew_s: float = flag(
+        "identity-lease-renew-interval", DURATION, 600.0,
+        "how often the server renews its own Lease in kube-system, each time a write to the disk; "
+        "0s for at its start alone",
+        more="kube-apiserver does each ten seconds. The Lease is valid for an hour from each "
+        "renewal on, or twice the interval; without renewals it has no end, and the next start "
+        "replaces it.",
+    )  # fmt: skip
+    held_back_s: float = flag(
+        "hold-back", DURATION, 0.0,
+        "how long a Lease or Event may wait for the disk: they are answered before it has them, "
+        "and go there with the next other write, or after this time; 0s for not at all",
+        more="A killed process loses none of them, a power cut those of this time. "
+        f"See [on a device]({DEVICE}#flash).",
+    )  # fmt: skip
     healthcheck_timeout_s: float = flag(
         "etcd-healthcheck-timeout", SOME_TIME, 2.0,
         "how long the store may take to answer the health check etcd",

@@ -251,6 +251,7 @@ def _lease(config: Config, api: Pipeline, port: int) -> IdentityLease:
         api.edge.env,
         hostname=socket.gethostname(),
         address=f"{bracketed(config.serving.public_address)}:{port}",
+        renew_s=config.storage.lease_renew_s,
     )
 
 

@@ -42,7 +42,9 @@ def own_certificates(config: Config, env: Env) -> pki.Pki:
     serving = config.serving
     hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
     hosts.append(service_ip(config.services.ranges[0]))
-    made = pki.ensure(config.pki_dir, now=env.utcnow(), hosts=[host for host in hosts if host])
+    wanted = [host for host in hosts if host]
+    ensure = partial(pki.ensure, config.pki_dir, now=env.utcnow(), hosts=wanted)
+    made = ensure() if pki.complete(config.pki_dir) else env.run_apart(ensure)
     if made.issued:
         log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
     return made

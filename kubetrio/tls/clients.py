@@ -9,14 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kubetrio.tls.certificates import CLOCK_SKEW
-from kubetrio.tls.pki import PkiError
-
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from kubetrio.tls.pki import PkiError, authority
 
 LONGEST_NAME = 64  # RFC 5280, ub-common-name and ub-organization-name
 
@@ -59,7 +55,7 @@ def issue(
     for name in (user, *groups):
         if not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(f"{name!r} has not 1 to {LONGEST_NAME} characters")
-    ca, signer = _authority(cert_dir)
+    ca, signer = authority(cert_dir)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise PkiError(f"{cert_dir / 'ca.key'} is no elliptic curve key; restore it from a backup")
     now = now.astimezone(dt.UTC).replace(microsecond=0)
@@ -93,19 +89,3 @@ def issue(
     plain = serialization.NoEncryption()
     form = serialization.PrivateFormat.PKCS8
     return Issued(made.public_bytes(pem), key.private_bytes(pem, form, plain), until)
-
-
-def _authority(cert_dir: Path) -> tuple[x509.Certificate, PrivateKeyTypes]:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import serialization
-
-    try:
-        ca = x509.load_pem_x509_certificate((cert_dir / "ca.crt").read_bytes())
-        key = serialization.load_pem_private_key((cert_dir / "ca.key").read_bytes(), None)
-    except FileNotFoundError as error:
-        raise PkiError(
-            f"{error.filename} is not there: start the server once, or name its --cert-dir"
-        ) from error
-    except (ValueError, TypeError) as error:
-        raise PkiError(f"the authority in {cert_dir} cannot be used: {error}") from error
-    return ca, key

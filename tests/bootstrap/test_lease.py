@@ -10,16 +10,17 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.bootstrap.lease import DURATION_S, RENEW_S, IdentityLease, expired, identity
+from kubetrio.bootstrap.lease import DURATION_S, ENDLESS_S, LOOK_S, IdentityLease, expired, identity
 from kubetrio.machinery.timestamps import format_micro
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess, open_api
 
+RENEW_S = 10.0
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 MINE = f"{LEASES}/{identity('vm')}"
 
 
-def lease_of(server: InProcess) -> IdentityLease:
+def lease_of(server: InProcess, renew_s: float = RENEW_S) -> IdentityLease:
     """A Lease of the host ``vm``."""
     api = server.api
     return IdentityLease(
@@ -29,13 +30,14 @@ def lease_of(server: InProcess) -> IdentityLease:
         server.env,
         hostname="vm",
         address="192.0.2.2:6443",
+        renew_s=renew_s,
     )
 
 
 @asynccontextmanager
-async def kept(server: InProcess) -> AsyncIterator[IdentityLease]:
+async def kept(server: InProcess, renew_s: float = RENEW_S) -> AsyncIterator[IdentityLease]:
     """A Lease that is made and renewed."""
-    lease = lease_of(server)
+    lease = lease_of(server, renew_s)
     await lease.start()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lease.run)
@@ -76,10 +78,10 @@ async def test_it_says_who_and_where(server: InProcess, client: Client) -> None:
 
 
 async def test_it_is_renewed(autojump_clock: MockClock) -> None:
-    """Each ten seconds, by the same holder."""
+    """At its interval, by the same holder."""
     async with open_api() as server, server.connect() as client, kept(server):
         before = (await client.request("GET", MINE)).json()
-        await trio.sleep(RENEW_S + 1)
+        await trio.sleep(2 * RENEW_S + 1)
         after = (await client.request("GET", MINE)).json()
     assert after["spec"]["renewTime"] > before["spec"]["renewTime"]
     assert after["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
@@ -87,10 +89,10 @@ async def test_it_is_renewed(autojump_clock: MockClock) -> None:
 
 
 async def test_a_deleted_one_comes_back(autojump_clock: MockClock) -> None:
-    """With the next renewal."""
-    async with open_api() as server, server.connect() as client, kept(server):
+    """Soon, however long the next renewal takes."""
+    async with open_api() as server, server.connect() as client, kept(server, 0.0):
         await client.request("DELETE", MINE)
-        await trio.sleep(RENEW_S + 1)
+        await trio.sleep(LOOK_S + 1)
         assert (await client.request("GET", MINE)).status == 200
 
 
@@ -131,3 +133,26 @@ async def test_those_of_servers_long_gone_are_deleted(server: InProcess, client:
 def test_one_that_says_too_little_has_run_out(spec: Any) -> None:
     """A server's Lease has both a time and a duration."""
     assert expired({"spec": spec}, 0.0)
+
+
+async def test_without_renewals_it_has_no_end_and_writes_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    """A day long; those of other hosts are gone, for no other server can have the store."""
+    async with open_api() as server, server.connect() as client:
+        meta = {"name": "other", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}}
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta}
+        spec = {"leaseDurationSeconds": ENDLESS_S, "renewTime": format_micro(server.env.now())}
+        assert (await client.request("POST", LEASES, json={**body, "spec": spec})).status == 201
+        async with kept(server, 0.0):
+            assert await names(client) == [identity("vm")]
+            before = (await client.request("GET", MINE)).json()
+            assert before["spec"]["leaseDurationSeconds"] == ENDLESS_S
+            await trio.sleep(86_400)
+            assert (await client.request("GET", MINE)).json() == before
+
+
+async def test_a_long_interval_is_no_shorter_than_what_it_says(server: InProcess) -> None:
+    """The Lease outlives two renewals."""
+    assert lease_of(server, 10.0)._duration_s == DURATION_S
+    assert lease_of(server, 7200.5)._duration_s == 14_401

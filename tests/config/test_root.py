@@ -36,6 +36,8 @@ WRONG: dict[str, list[Any]] = {
     "storage.history_window_s": [-1.0, "5m", nan, inf, True],
     "storage.compact_interval_s": [-1, None],
     "storage.event_ttl_s": [-1, None],
+    "storage.lease_renew_s": [-1, "10s"],
+    "storage.held_back_s": [-1, None],
     "storage.healthcheck_timeout_s": [0, "2s"],
     "storage.readycheck_timeout_s": [-1, None],
     "memory.cache_bytes": [-1, "8Mi"],

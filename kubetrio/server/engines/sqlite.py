@@ -12,6 +12,10 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 
 
+HELD_BACK = ("/registry/leases/", "/registry/events/")
+"""Keys of heartbeats and of what is said of other objects: a newer one comes soon, or none must."""
+
+
 def store_config(config: Config) -> StoreConfig:
     """The store's part of a configuration."""
     return StoreConfig(
@@ -21,6 +25,8 @@ def store_config(config: Config) -> StoreConfig:
         accept_data_loss=config.storage.accept_data_loss,
         journal_bytes=config.storage.journal_bytes,
         quota_bytes=config.storage.quota_backend_bytes,
+        held_back=HELD_BACK,
+        held_back_s=config.storage.held_back_s,
         recent_bytes=config.memory.recent_bytes,
         cache_kib=config.memory.page_cache_bytes // 1024,
     )

@@ -19,7 +19,7 @@ import enum
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar, TypeVarTuple
+from typing import NamedTuple, NoReturn, TypeVar, TypeVarTuple
 
 import apsw
 import outcome
@@ -44,6 +44,25 @@ INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on t
 Change = TypeVarTuple("Change")
 T = TypeVar("T")
 Apply = Callable[..., Wrote[object]]
+
+
+class Holding(NamedTuple):
+    """Writes that are answered before they are synced.
+
+    Args:
+        prefixes: of their keys.
+        seconds: how long they may wait for a sync; 0 for not at all.
+    """
+
+    prefixes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def takes(self, events: Sequence[Event]) -> bool:
+        """Whether all of a batch may wait."""
+        return self.seconds > 0 and all(event.key.startswith(self.prefixes) for event in events)
+
+
+SYNC_ALL = Holding()
 
 
 class _State(enum.Enum):
@@ -144,6 +163,7 @@ class Commits:
         space: whether there is room for what frees none.
         before_commit: called when what readers keep would change.
         announce: called with what was committed, in revision order.
+        holding: which writes need not be synced before they are answered.
 
     Attributes:
         log_anew: whether the next commit may begin the log anew, which takes a sync of its own.
@@ -161,6 +181,7 @@ class Commits:
         *,
         before_commit: Callable[[], None],
         announce: Callable[[Sequence[Event]], None],
+        holding: Holding = SYNC_ALL,
     ) -> None:
         self._writer = writer
         self._env = env
@@ -183,6 +204,9 @@ class Commits:
         self.commits = 0
         self.writes = 0
         self.largest_batch = 0
+
+        self._holding = holding
+        self._sync_at = math.inf  # when what was answered without a sync has to have one
 
     @property
     def queued(self) -> int:
@@ -257,8 +281,12 @@ class Commits:
         try:
             while True:
                 if self._flight is None:
+                    if trio.current_time() >= self._sync_at:
+                        await self._sync_held()
+                        continue
                     if not self._queue:
-                        await self._park()
+                        with trio.move_on_at(self._sync_at):
+                            await self._park()
                         continue
                     await self._gather()
                 if self._flight is None:
@@ -268,6 +296,26 @@ class Commits:
             if self._flight is not None:  # a writer began it just before
                 await self._land()
             self.close()
+
+    async def _sync_held(self) -> None:
+        """Sync what was answered without it.
+
+        Raises:
+            StoreBroken: the disk failed, and nobody knows what is on it.
+        """
+        if self._sync is None:
+            raise AssertionError("only writes that are synced are held back")
+        async with self._slot:
+            if self._flight is not None or math.isinf(self._sync_at):
+                return  # a batch took it along
+            self._sync_at = math.inf
+            self._sync.start()
+            try:
+                with trio.CancelScope(shield=True):  # as long as the disk takes
+                    await self._sync.wait()
+            except OSError as error:
+                self._closed = True
+                raise StoreBroken(error) from error
 
     async def _park(self) -> None:
         self._parked = trio.lowlevel.current_task()
@@ -361,10 +409,15 @@ class Commits:
             self._committed(flight)
 
     def _committed(self, flight: _Flight) -> None:
-        if flight.events and self._sync is not None:
-            self._sync.start()
-            flight.syncing = True
-            flight.began = trio.current_time()
+        if not flight.events or self._sync is None:
+            return
+        if self._holding.takes(flight.events):
+            self._sync_at = min(self._sync_at, trio.current_time() + self._holding.seconds)
+            return
+        self._sync_at = math.inf  # this sync is of all that was written
+        self._sync.start()
+        flight.syncing = True
+        flight.began = trio.current_time()
 
     def _roll_back(self, flight: _Flight, error: BaseException) -> None:
         self._writer.rollback(flight.before)

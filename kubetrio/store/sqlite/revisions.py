@@ -40,7 +40,7 @@ from kubetrio.store.model import (
 from kubetrio.store.past import Past
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
-from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.commits import Commits, Holding
 from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.freeing import FreeingWrites
 from kubetrio.store.sqlite.head import Head, note_stop
@@ -120,6 +120,7 @@ class SqliteStore(SoleWriter):
             self._clock,
             before_commit=self._reader.hold,
             announce=self._announce,
+            holding=Holding(config.held_back, config.held_back_s),
         )
         self._maintenance = Maintenance(
             config,

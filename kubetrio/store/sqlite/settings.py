@@ -24,6 +24,8 @@ class StoreConfig:
         journal_bytes: size of the journal (`store.sqlite.journal`), 0 for none.
         quota_bytes: size of the database at which history goes, the oldest first, and then only
             deletions are taken; 0 for no bound.
+        held_back: prefixes of keys whose writes are answered before they are synced.
+        held_back_s: how long these may wait for a sync, seconds; 0 for not at all.
         cache_kib: bound of the page caches of all connections together, KiB.
     """
 
@@ -38,4 +40,6 @@ class StoreConfig:
     accept_data_loss: bool = False
     journal_bytes: int = 0
     quota_bytes: int = 0
+    held_back: tuple[str, ...] = ()
+    held_back_s: float = 0.0
     cache_kib: int = 48 * 1024

@@ -1,6 +1,7 @@
 """The end of group commit: nobody is left waiting, whatever comes first."""
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from kubetrio.store.errors import StoreClosed
 from kubetrio.store.model import KeyValue, Stamped
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.clock import Clock
-from kubetrio.store.sqlite.commits import Commits
+from kubetrio.store.sqlite.commits import Commits, Holding
+from kubetrio.store.sqlite.errors import StoreBroken
 from kubetrio.store.sqlite.recovery import open_writer
 from kubetrio.store.sqlite.reserve import Reserve
 from kubetrio.store.sqlite.space import Space
@@ -156,3 +158,100 @@ async def test_what_a_writer_began_lands_when_the_end_comes(tmp_path: Path, roun
         assert answers.pop() in (first + 1, StoreClosed)
         assert not answers
         writer.close()
+
+
+class CountedSync:
+    """A disk that notes when it is synced, and may fail."""
+
+    def __init__(self) -> None:
+        self.at: list[float] = []
+        self.broken = False
+
+    def start(self) -> None:
+        self.at.append(trio.current_time())
+
+    async def wait(self) -> None:
+        await trio.sleep(0.001)
+        if self.broken:
+            raise OSError(5, "Input/output error")
+
+
+Write = Callable[[str], Awaitable[object]]
+HELD_S = 30.0
+
+
+@asynccontextmanager
+async def holding(path: Path, sync: CountedSync) -> AsyncIterator[Write]:
+    """A writer of keys, of which those below ``/held/`` may wait for the disk."""
+    writer = open_writer(path, Writer, now_ms=0)
+    commits = Commits(
+        writer,
+        seeded(0),
+        trio.Semaphore(1, max_value=1),
+        sync,
+        Space(Reserve(path.parent, 0), path),
+        Clock(0, 0),
+        before_commit=lambda: None,
+        announce=lambda _: None,
+        holding=Holding(("/held/",), HELD_S),
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(commits.run)
+        yield lambda key: commits.submit(Writer.create, (key, VALUE), 1)
+        nursery.cancel_scope.cancel()
+    writer.close()
+
+
+async def test_what_is_held_back_is_synced_in_time(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Once for all of it, so long after the first; with nothing new there is no other."""
+    sync = CountedSync()
+    async with holding(tmp_path / "db", sync) as write:
+        began = trio.current_time()
+        for number in range(3):
+            await write(f"/held/{number}")
+            await trio.sleep(10 - (trio.current_time() - began) % 10)
+        assert sync.at == []
+        await trio.sleep(3600)
+        assert sync.at == pytest.approx([began + HELD_S], abs=0.01)
+        await write("/held/later")
+        await trio.sleep(HELD_S + 1)
+        assert len(sync.at) == 2
+
+
+async def test_another_write_takes_along_what_is_held_back(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """It is synced before it is answered, and that is a sync of everything."""
+    sync = CountedSync()
+    async with holding(tmp_path / "db", sync) as write:
+        await write("/held/a")
+        await write("/other/a")
+        assert len(sync.at) == 1
+        await trio.sleep(3600)
+        assert len(sync.at) == 1
+
+
+async def test_a_batch_with_another_write_is_not_held_back(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Whichever of them is the first."""
+    sync = CountedSync()
+    async with holding(tmp_path / "db", sync) as write, trio.open_nursery() as nursery:
+        for key in ("/held/a", "/other/a", "/held/b"):
+            nursery.start_soon(write, key)
+        await trio.sleep(1)
+        assert len(sync.at) == 1
+
+
+async def test_a_disk_that_fails_behind_an_answer_ends_the_store(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """As one that fails before it: a second sync may succeed without the data."""
+    sync = CountedSync()
+    sync.broken = True
+    with pytest.RaisesGroup(pytest.RaisesExc(StoreBroken)):
+        async with holding(tmp_path / "db", sync) as write:
+            await write("/held/a")
+            await trio.sleep(HELD_S + 1)
