@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import process
 from benchmarks.clock import perf_counter, sleep
-from benchmarks.rows import Lab, Opened, Row, Sample, Target
+from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
 from benchmarks.rows_edge import EDGE
 from benchmarks.subjects import Running, Subject
 
@@ -97,8 +97,10 @@ def _opened(write: Write | None, every_s: float) -> Callable[[Lab, Subject], Ope
     return opened
 
 
-def _row(name: str, title: str, opened: Callable[[Lab, Subject], Opened], target: float) -> Row:
-    return Row(
+def _row(
+    name: str, title: str, opened: Callable[[Lab, Subject], Opened], target: float
+) -> BenchmarkRow:
+    return BenchmarkRow(
         name=name,
         title=title,
         unit="KB/h",

@@ -98,7 +98,7 @@ def in_background(config: Config, terminal: Terminal, parts: Parts | None, name:
     return detached(work, config.data_dir, place, terminal.wait_s, name)
 
 
-def set_up_logs(terminal: Terminal, ignored: Iterable[Ignored]) -> None:
+def set_up_logs(terminal: Terminal, ignored: Iterable[IgnoredFlag]) -> None:
     """Log as flags say, and first of all the flags that change nothing.
 
     Args:

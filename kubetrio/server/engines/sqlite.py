@@ -11,7 +11,6 @@ from kubetrio.store.model import Store
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 
-
 HELD_BACK = ("/registry/leases/", "/registry/events/")
 """Keys of heartbeats and of what is said of other objects: a newer one comes soon, or none must."""
 
