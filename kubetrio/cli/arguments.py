@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from kubetrio.cli.clusters.place import data_directory, data_of
+from kubetrio.cli.place import data_directory, data_of
 from kubetrio.config.kinds import duration as parsed
 from kubetrio.flags import parser as flags
 

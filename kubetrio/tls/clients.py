@@ -9,10 +9,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubetrio.tls.certificates import CLOCK_SKEW
-from kubetrio.tls.pki import PkiError, authority
+from kubetrio.tls.pem import certificates, private_keys
+from kubetrio.tls.pki import PkiError
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 LONGEST_NAME = 64  # RFC 5280, ub-common-name and ub-organization-name
 
@@ -55,7 +60,7 @@ def issue(
     for name in (user, *groups):
         if not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(f"{name!r} has not 1 to {LONGEST_NAME} characters")
-    ca, signer = authority(cert_dir)
+    ca, signer = _authority(cert_dir)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise PkiError(f"{cert_dir / 'ca.key'} is no elliptic curve key; restore it from a backup")
     now = now.astimezone(dt.UTC).replace(microsecond=0)
@@ -89,3 +94,21 @@ def issue(
     plain = serialization.NoEncryption()
     form = serialization.PrivateFormat.PKCS8
     return Issued(made.public_bytes(pem), key.private_bytes(pem, form, plain), until)
+
+
+def _authority(cert_dir: Path) -> tuple[x509.Certificate, PrivateKeyTypes]:
+    """The authority of clients and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+    try:
+        [cert, *_] = certificates((cert_dir / "ca.crt").read_bytes())
+        [key, *_] = private_keys((cert_dir / "ca.key").read_bytes())
+        return x509.load_der_x509_certificate(cert), load_der_private_key(key, None)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise PkiError(
+            f"{error.filename}: {why}; start the server once, or name its --cert-dir"
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise PkiError(f"the authority in {cert_dir} cannot be used: {error}") from error

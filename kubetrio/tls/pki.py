@@ -171,16 +171,6 @@ def complete(cert_dir: Path) -> bool:
     return (cert_dir / _STAMP).exists()
 
 
-def authority(cert_dir: Path) -> tuple[x509.Certificate, PrivateKeyTypes]:
-    """Read the authority of clients and its key.  Blocking.
-
-    Raises:
-        PkiError: one is missing, unreadable or damaged.
-    """
-    step = "start the server once, name its --cert-dir, or restore it from a backup"
-    return _load_cert(cert_dir / f"{_CA}.crt", step), _load_key(cert_dir / f"{_CA}.key", step)
-
-
 def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
     """Make or reuse the client certificate that is shown to kubelets.  Blocking.
 

@@ -6,9 +6,9 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.clusters.place import Cluster, PlaceError, existing, named
 from kubetrio.cli.clusters.start import add_ways, started
 from kubetrio.cli.common import Failure, describe, told
+from kubetrio.cli.place import Cluster, PlaceError, existing, named
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:

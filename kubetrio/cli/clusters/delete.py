@@ -7,8 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from kubetrio.cli.arguments import duration
-from kubetrio.cli.clusters.place import Cluster, cluster
 from kubetrio.cli.common import describe, told
+from kubetrio.cli.place import Cluster, cluster
 from kubetrio.cli.stop import TIMEOUT_S, end
 from kubetrio.flags import parser as flags
 

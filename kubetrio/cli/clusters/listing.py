@@ -6,8 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from kubetrio.cli.clusters.place import Cluster, PlaceError, existing
 from kubetrio.cli.common import Failure, describe, told
+from kubetrio.cli.place import Cluster, PlaceError, existing
 from kubetrio.cli.running import Found, State, look
 from kubetrio.flags import parser as flags
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubetrio.cli.clusters.place import Cluster
 from kubetrio.cli.common import Failure
+from kubetrio.cli.place import Cluster
 from kubetrio.config.flag import FlagRow
 from kubetrio.flags import parser as flags
 from kubetrio.flags.file import NOT_IN_FILES, FileError, line_of, read

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from kubetrio.cli.arguments import duration
-from kubetrio.cli.clusters.place import Cluster, cluster
 from kubetrio.cli.common import Failure, describe, told
+from kubetrio.cli.place import Cluster, cluster
 from kubetrio.cli.running import State, look, until
 from kubetrio.flags import parser as flags
 

@@ -8,7 +8,7 @@ import pytest
 
 from kubetrio import kubeconfig
 from kubetrio.cli import main
-from kubetrio.cli.clusters.place import named
+from kubetrio.cli.place import named
 
 
 def test_its_context_goes_and_that_of_another_server_stays(

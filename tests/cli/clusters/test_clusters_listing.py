@@ -9,7 +9,7 @@ import pytest
 
 from kubetrio.cli import main
 from kubetrio.cli.clusters.listing import HEAD, table
-from kubetrio.cli.clusters.place import named
+from kubetrio.cli.place import named
 
 
 def test_clusters_that_do_not_run(

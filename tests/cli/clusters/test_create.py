@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kubetrio.cli import main
-from kubetrio.cli.clusters.place import named
+from kubetrio.cli.place import named
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kubetrio.cli.clusters import settings
-from kubetrio.cli.clusters.place import Cluster
 from kubetrio.cli.common import Failure
+from kubetrio.cli.place import Cluster
 from kubetrio.flags import parser as flags
 from kubetrio.flags.file import read
 

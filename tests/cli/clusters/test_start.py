@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubetrio.cli import main
-from kubetrio.cli.clusters.place import named
+from kubetrio.cli.place import named
 from kubetrio.store.lock import DirectoryLock
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubetrio import kubeconfig
-from kubetrio.cli.clusters.place import (
+from kubetrio.cli.place import (
     DEFAULT,
     PlaceError,
     cluster,
