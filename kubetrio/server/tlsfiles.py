@@ -44,7 +44,8 @@ def own_certificates(config: Config, env: Env) -> pki.Pki:
     hosts.append(service_ip(config.services.ranges[0]))
     wanted = [host for host in hosts if host]
     ensure = partial(pki.ensure, config.pki_dir, now=env.utcnow(), hosts=wanted)
-    made = ensure() if pki.complete(config.pki_dir) else env.run_apart(ensure)
+    first = not (config.pki_dir / pki.STAMP).exists()
+    made = env.run_apart(ensure) if first else ensure()
     if made.issued:
         log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
     return made

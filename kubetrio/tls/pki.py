@@ -76,7 +76,7 @@ _LACKING: dict[int, str] = {
     **dict.fromkeys(NO_DESCRIPTORS, "raise the limit of open files"),
     **dict.fromkeys(FULL, "make room on the disk"),
 }
-_STAMP = "pki.json"
+STAMP = "pki.json"
 _STAMP_VERSION = 3  # 1: certificates for kubelets were of system:masters; 2: one authority
 _KUBELET_CLIENT = "apiserver-kubelet-client"
 _FRONT_PROXY_CLIENT = "front-proxy-client"
@@ -164,11 +164,6 @@ def ensure(cert_dir: Path, *, now: dt.datetime, hosts: Sequence[str]) -> Pki:
         sa_pub=at["sa.pub"],
         issued=tuple(issued),
     )
-
-
-def complete(cert_dir: Path) -> bool:
-    """Whether `ensure` has been through a directory, so that it most likely makes nothing."""
-    return (cert_dir / _STAMP).exists()
 
 
 def ensure_kubelet_client(cert_dir: Path, *, now: dt.datetime) -> KeyPair:
@@ -487,13 +482,13 @@ def _write_stamp(
         "names": sorted(names),
         "sha256": _digests(directory),
     }
-    write_atomic(directory / _STAMP, json.dumps(stamp, indent=1).encode())
+    write_atomic(directory / STAMP, json.dumps(stamp, indent=1).encode())
 
 
 def _stamp_holds(directory: Path, now: dt.datetime, names: frozenset[str]) -> bool:
     """Whether all files are those that were checked, for these names, at a time like this."""
     try:
-        stamp = json.loads((directory / _STAMP).read_bytes())
+        stamp = json.loads((directory / STAMP).read_bytes())
         return (
             stamp["version"] == _STAMP_VERSION
             and stamp["from"] <= now.timestamp() < stamp["until"]
