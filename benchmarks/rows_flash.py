@@ -122,7 +122,7 @@ ROWS = (
         "flash-lease",
         "the same while a node renews its Lease each 10 s",
         _opened(_lease, NODE_LEASE_S),
-        1_000,
+        1_500,
     ),
     _row(
         "flash-event",

@@ -21,6 +21,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "storage.journal_bytes": 4 * _MIB,
         "storage.quota_backend_bytes": 64 * _MIB,
         "storage.history_window_s": 60.0,
+        "storage.compact_interval_s": 600.0,
         "storage.event_ttl_s": 600.0,
         "storage.lease_renew_s": 0.0,
         "storage.held_back_s": 30.0,

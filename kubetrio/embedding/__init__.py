@@ -1,0 +1,103 @@
+"""The public Python API: what programs that embed a server use.
+
+Everything in `__all__` keeps its name and its meaning through 0.x releases, or is deprecated for
+one release first.  All other modules are the project's own, and change without notice.
+"""
+
+from kubetrio.auth.authorize import ALLOWED, NO_OPINION
+from kubetrio.client import LOOPBACK, Client, Event, Events
+from kubetrio.clock import MovableClock
+from kubetrio.config import (
+    Admission,
+    Aggregation,
+    Authentication,
+    Authenticators,
+    Authorization,
+    Config,
+    ConfigError,
+    Faults,
+    FlowControl,
+    Kubelet,
+    Local,
+    Memory,
+    Requests,
+    ServiceAccounts,
+    Services,
+    Serving,
+    Storage,
+    edge,
+)
+from kubetrio.embedding.controller import Controller, Manager, ReconcileRequest
+from kubetrio.embedding.election import Election, LostLease, lead
+from kubetrio.embedding.informer import Informer, Selection
+from kubetrio.env import Env, seeded
+from kubetrio.faults import Rule, RuleError
+from kubetrio.kubeconfig import KubeconfigError
+from kubetrio.kubeconfig import merge as merge_kubeconfig
+from kubetrio.kubeconfig import write as write_kubeconfig
+from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.status import ApiError
+from kubetrio.schema.kind import Kind
+from kubetrio.server import Parts, ResetError, Server, Snapshot, StartError, open_server
+from kubetrio.store.errors import StoreError
+from kubetrio.threads import NotRunning, ServerThread, in_thread, run
+
+__all__ = [
+    "ALLOWED",
+    "LOOPBACK",
+    "NO_OPINION",
+    "Admission",
+    "Aggregation",
+    "ApiError",
+    "Attributes",
+    "Authentication",
+    "Authenticators",
+    "Authorization",
+    "Client",
+    "Config",
+    "ConfigError",
+    "Controller",
+    "Decision",
+    "Election",
+    "Env",
+    "Event",
+    "Events",
+    "Faults",
+    "FlowControl",
+    "Informer",
+    "Kind",
+    "KubeconfigError",
+    "Kubelet",
+    "Local",
+    "LostLease",
+    "Manager",
+    "Memory",
+    "MovableClock",
+    "NotRunning",
+    "Parts",
+    "ReconcileRequest",
+    "Requests",
+    "ResetError",
+    "Rule",
+    "RuleError",
+    "Selection",
+    "Server",
+    "ServerThread",
+    "ServiceAccounts",
+    "Services",
+    "Serving",
+    "Snapshot",
+    "StartError",
+    "Storage",
+    "StoreError",
+    "UserInfo",
+    "Verdict",
+    "edge",
+    "in_thread",
+    "lead",
+    "merge_kubeconfig",
+    "open_server",
+    "run",
+    "seeded",
+    "write_kubeconfig",
+]
