@@ -15,7 +15,7 @@ from kubetrio.server import open_server
 
 DAY_S = 86_400.0
 STEP_S = 300.0
-SETTLED_S = 600.0  # the start's own writes, and the compaction of what they replaced
+SETTLED_S = 1500.0  # the start's own writes, and the compaction of what they replaced
 
 
 def written(directory: Path) -> dict[str, tuple[int, int]]:
