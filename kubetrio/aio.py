@@ -7,20 +7,29 @@ asyncio.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple
 
+from kubetrio.client import LOOPBACK, Client, Event
 from kubetrio.config import Config
 from kubetrio.threads import START_LIMIT_S, STOP_MARGIN_S, ServerRun
+from kubetrio.threads.remote import HeldWatch
 
 if TYPE_CHECKING:
     from kubetrio.env import Env
+    from kubetrio.faults import Injector, Rule
+    from kubetrio.machinery.identity import UserInfo
+    from kubetrio.schema.kind import Kind
     from kubetrio.server import Server
     from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Call = Callable[..., Coroutine[Any, Any, Any]]
 Args = TypeVarTuple("Args")
 
 
@@ -38,6 +47,24 @@ class AsyncioServer:
     def __init__(self, run: ServerRun, server: Server) -> None:
         self._run = run
         self.server = server
+
+    def client(self, user: UserInfo = LOOPBACK) -> AsyncioClient:
+        """A client for this event loop.
+
+        Args:
+            user: who asks; the server itself unless told otherwise, which may do everything.
+        """
+        return AsyncioClient(self.call, self._run, self.server.client(user))
+
+    @property
+    def clock(self) -> AsyncioClock:
+        """The server's clock."""
+        return AsyncioClock(self)
+
+    @property
+    def faults(self) -> AsyncioFaults:
+        """What goes wrong on demand; `reset` ends it."""
+        return AsyncioFaults(self)
 
     @property
     def config(self) -> Config:
@@ -79,6 +106,25 @@ class AsyncioServer:
         """
         await self.call(self._run.moved, seconds)
 
+    async def settled(self) -> None:
+        """Wait until no controller has anything to do but what is delayed."""
+        await self.call(self.server.settled)
+
+    async def until_signal(self) -> None:
+        """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
+
+        For the loop of the main thread.
+        """
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, told.set)
+        try:
+            await told.wait()
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
     async def snapshot(self) -> Snapshot:
         """Remember what is stored now; see `kubetrio.server.Server.snapshot`."""
         return await self.call(self.server.snapshot)
@@ -87,6 +133,132 @@ class AsyncioServer:
         """Go back to a snapshot; see `kubetrio.threads.ServerThread.reset`."""
         self._run.clock.restore_wall_clock()
         await self.call(self.server.reset, snapshot)
+
+
+class AsyncioClock:
+    """The clock of a server; see `kubetrio.threads.ServerClock`.
+
+    Args:
+        server: whose clock it is.
+    """
+
+    def __init__(self, server: AsyncioServer) -> None:
+        self._server = server
+
+    async def move(self, *, seconds: float) -> None:
+        """Move it ahead; when this returns, what became due has been done.
+
+        Args:
+            seconds: how far.
+        """
+        await self._server.move_clock(seconds=seconds)
+
+
+class AsyncioFaults:
+    """What goes wrong on demand; see `kubetrio.threads.ServerFaults`.
+
+    Args:
+        server: that it goes wrong in.
+    """
+
+    def __init__(self, server: AsyncioServer) -> None:
+        self._server = server
+
+    async def add(self, rule: Rule) -> str:
+        """Put a rule in force; returns its id.
+
+        Raises:
+            RuleError: there is one with its id.
+        """
+        return await self._server.call(self._there, lambda faults: faults.add(rule))
+
+    async def remove(self, rule_id: str) -> None:
+        """End a rule.
+
+        Raises:
+            KeyError: there is no such rule.
+        """
+        await self._server.call(self._there, lambda faults: faults.remove(rule_id))
+
+    async def clear(self) -> None:
+        """End all rules."""
+        await self._server.call(self._there, lambda faults: faults.clear())
+
+    async def rules(self) -> list[dict[str, Any]]:
+        """The rules, and how many requests they fitted (``seen``) and spoiled (``injected``)."""
+        return await self._server.call(self._there, lambda faults: faults.rules())
+
+    async def _there(self, do: Callable[[Injector], T]) -> T:
+        return do(self._server.server.faults)
+
+
+class AsyncioClient:
+    """The in-process client for an asyncio loop: requests are awaited.
+
+    `get`, `list`, `create`, `update`, `patch`, `apply`, `delete` and `delete_collection` take what
+    those of `kubetrio.client.Client` take, and raise what they raise.
+
+    Args:
+        call: calls a function in the server's thread.
+        run: of the server.
+        client: of that server.
+    """
+
+    def __init__(self, call: Call, run: ServerRun, client: Client) -> None:
+        self._call = call
+        self._run = run
+        self._client = client
+        self.get = _awaited(call, client.get)
+        self.list = _awaited(call, client.list)
+        self.create = _awaited(call, client.create)
+        self.update = _awaited(call, client.update)
+        self.patch = _awaited(call, client.patch)
+        self.apply = _awaited(call, client.apply)
+        self.delete = _awaited(call, client.delete)
+        self.delete_collection = _awaited(call, client.delete_collection)
+
+    def kind(self, api_version: str, kind: str) -> Kind:
+        """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
+        return self._client.kind(api_version, kind)
+
+    def as_user(self, user: UserInfo) -> AsyncioClient:
+        """Return a client that acts as another user."""
+        return AsyncioClient(self._call, self._run, self._client.as_user(user))
+
+    @asynccontextmanager
+    async def watch(
+        self, kind: Kind, namespace: str = "", **how: Any
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Events of a collection, for as long as a block lasts.
+
+        Args:
+            kind: of what.
+            namespace: in which; empty for all of them.
+            **how: further arguments of `kubetrio.client.Client.watch`.
+
+        Raises:
+            ApiError: the watch is refused; also while events are taken.
+        """
+        held = HeldWatch(self._client.watch(kind, namespace, **how))
+        _, cancel = self._run.submit(held.hold)
+        try:
+            await self._call(held.entered)
+            yield self._events(held)
+        finally:
+            cancel()
+
+    async def _events(self, held: HeldWatch) -> AsyncIterator[Event]:
+        while (event := await self._call(held.next)) is not None:
+            yield event
+
+
+def _awaited(call: Call, method: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @wraps(method)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await call(partial(method, *args, **kwargs))
+        return found
+
+    return called
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:

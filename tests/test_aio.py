@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 from pathlib import Path
 
 import pytest
 import trio
 
 from kubetrio import aio
+from kubetrio.client import WrongThreadError
 from kubetrio.config import Config, Serving, Storage
+from kubetrio.faults import Rule
 from kubetrio.machinery.status import ApiError
 from kubetrio.server.files import StartError
 from kubetrio.threads import NotRunning
@@ -135,5 +139,86 @@ def test_what_the_block_raises_leaves_it_as_it_is(config: Config) -> None:
             await fails()
         with pytest.raises(TimeoutError):
             await waits()
+
+    asyncio.run(main())
+
+
+def config_map(name: str) -> dict[str, object]:
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+
+
+def test_a_client_of_the_loop(config: Config) -> None:
+    """Each call is awaited, with what it raises; watches come event by event and end in order."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            client = server.client()
+            maps = client.kind("v1", "ConfigMap")
+            seen: list[str] = []
+            async with client.watch(maps, "default", timeout_s=60) as events:
+                await client.create(config_map("a"))
+                await client.delete(maps, "a", "default")
+                async for event in events:
+                    seen.append(event.type)
+                    if event.type == "DELETED":
+                        break
+            assert seen[-2:] == ["ADDED", "DELETED"]
+            listed = await client.list(maps, "default", limit=1)
+            assert len(listed.items) == 1
+            with pytest.raises(ApiError, match="not found"):
+                await client.get(maps, "a", "default")
+            with pytest.raises(ApiError):
+                async with client.watch(maps, "default", resource_version="x"):
+                    raise AssertionError("it is refused")
+
+    asyncio.run(main())
+
+
+def test_faults_the_clock_and_controllers_are_awaited(config: Config) -> None:
+    """As on the other handles, under the same names; a 429 of text is an `ApiError` too."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            client = server.client()
+            maps = client.kind("v1", "ConfigMap")
+            await server.faults.add(Rule(fault="429", verb="list", resource="configmaps"))
+            with pytest.raises(ApiError) as caught:
+                await client.list(maps)
+            assert caught.value.code == 429
+            [rule] = await server.faults.rules()
+            assert rule["injected"] == 1
+            await server.faults.clear()
+            await client.list(maps)
+            await server.clock.move(seconds=60)
+            await server.settled()
+
+    asyncio.run(main())
+
+
+def test_the_servers_own_client_is_refused_on_the_loop(config: Config) -> None:
+    """For reads and writes, with the client to use."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            client = server.server.client()
+            maps = client.kind("v1", "ConfigMap")
+            for call in (client.list(maps), client.create(config_map("a"))):
+                with pytest.raises(WrongThreadError, match=r"handle\.client\(\)"):
+                    await call
+
+    asyncio.run(main())
+
+
+def test_a_signal_is_waited_for(config: Config) -> None:
+    """And handlers are as before."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            waiting = asyncio.ensure_future(server.until_signal())
+            await asyncio.sleep(0)
+            os.kill(os.getpid(), signal.SIGTERM)
+            await waiting
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
     asyncio.run(main())

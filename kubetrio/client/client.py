@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
+import trio
 
 from kubetrio.api.pipeline import Handle
 from kubetrio.api.request import Request, by_name
@@ -30,7 +31,7 @@ from kubetrio.schema.registry import LiveRegistry
 Object = dict[str, Any]
 PatchType = Literal["json", "merge", "strategic"]
 
-LOOPBACK = UserInfo("system:apiserver", groups=(MASTERS,))
+LOOPBACK: UserInfo = UserInfo("system:apiserver", groups=(MASTERS,))
 """The server itself."""
 PATCHES: Mapping[PatchType, bytes] = {
     "json": b"application/json-patch+json",
@@ -39,6 +40,10 @@ PATCHES: Mapping[PatchType, bytes] = {
 }
 APPLY = b"application/apply-patch+yaml"
 JSON = b"application/json"
+
+
+class WrongThreadError(RuntimeError):
+    """A client was used outside the run of its server; the text says which client to use there."""
 
 
 class Listed(NamedTuple):
@@ -98,6 +103,7 @@ class Client:
         registry: what is served.
         user: who asks; the server itself unless told otherwise.
         user_agent: name in logs, and of the field manager where none is given.
+        home: the run of the server, outside which the client cannot be used; None not to look.
     """
 
     def __init__(
@@ -107,15 +113,18 @@ class Client:
         user: UserInfo = LOOPBACK,
         *,
         user_agent: str = "kubetrio",
+        home: trio.lowlevel.TrioToken | None = None,
     ) -> None:
         self._handle = handle
+        self._home = home
         self._registry = registry
         self._user = user
         self._agent = user_agent.encode()
 
     def as_user(self, user: UserInfo) -> Client:
         """Return a client that acts as another user."""
-        return Client(self._handle, self._registry, user, user_agent=self._agent.decode())
+        agent = self._agent.decode()
+        return Client(self._handle, self._registry, user, user_agent=agent, home=self._home)
 
     def kind(self, api_version: str, kind: str) -> Kind:
         """The kind of objects by what they say of themselves.
@@ -419,6 +428,8 @@ class Client:
         body: bytes = b"",
         media: bytes = JSON,
     ) -> AnyResponse:
+        if self._home is not None:
+            _see_home(self._home)
         raw = [(b"accept", JSON), (b"user-agent", self._agent)]
         if body or given is not None:
             raw.append((b"content-type", media))
@@ -441,6 +452,23 @@ class Client:
         if response.status >= 400:
             raise await _failure(response)
         return response
+
+
+def _see_home(home: trio.lowlevel.TrioToken) -> None:
+    """Refuse a call from outside the run of the server.
+
+    Raises:
+        WrongThreadError: it is another run, or none.
+    """
+    try:
+        here = trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        here = None
+    if here is not home:
+        raise WrongThreadError(
+            "this client belongs to the Trio run of its server: outside it use handle.client(), "
+            "where handle is what in_thread or aio.open_server gave, or handle.call(fn, ...)"
+        )
 
 
 async def _failure(response: AnyResponse) -> ApiError:

@@ -5,7 +5,7 @@ one release first.  All other modules are the project's own, and change without 
 """
 
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
-from kubetrio.client import LOOPBACK, Client, Event, Events
+from kubetrio.client import LOOPBACK, Client, Event, Events, WrongThreadError
 from kubetrio.clock import MovableClock
 from kubetrio.config import (
     Admission,
@@ -40,7 +40,7 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind
 from kubetrio.server import Parts, ResetError, Server, Snapshot, StartError, open_server
 from kubetrio.store.errors import StoreError
-from kubetrio.threads import NotRunning, ServerThread, in_thread, run
+from kubetrio.threads import BlockingClient, NotRunning, ServerThread, in_thread, run
 
 __all__ = [
     "ALLOWED",
@@ -53,6 +53,7 @@ __all__ = [
     "Authentication",
     "Authenticators",
     "Authorization",
+    "BlockingClient",
     "Client",
     "Config",
     "ConfigError",
@@ -92,6 +93,7 @@ __all__ = [
     "StoreError",
     "UserInfo",
     "Verdict",
+    "WrongThreadError",
     "edge",
     "in_thread",
     "lead",

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -44,6 +44,7 @@ from kubetrio.server.health import State
 from kubetrio.server.listening import Listeners, opened
 from kubetrio.server.parts import Parts
 from kubetrio.server.resetting import ResetError, Snapshot, SnapshotRestorer
+from kubetrio.server.serverclock import TrioClock
 from kubetrio.tls import pki
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Server:
         state: what health checks look at.
         lease: what says that it is there.
         resets: goes back to former states.
+        home: the run that it is in.
     """
 
     config: Config
@@ -78,6 +80,7 @@ class Server:
     state: State
     lease: IdentityLease
     resets: SnapshotRestorer
+    home: trio.lowlevel.TrioToken = field(default_factory=trio.lowlevel.current_trio_token)
 
     @property
     def api(self) -> Pipeline:
@@ -90,7 +93,12 @@ class Server:
         Args:
             user: who asks; the server itself unless told otherwise, which may do everything.
         """
-        return Client(self.api.handle, self.api.storage.registry, user)
+        return Client(self.api.handle, self.api.storage.registry, user, home=self.home)
+
+    @property
+    def clock(self) -> TrioClock:
+        """The clock of this run, to be moved in tests."""
+        return TrioClock(self.settled)
 
     async def stop(self) -> None:
         """Stop in order: not ready, streams end, requests in flight finish, within a limit.

@@ -236,3 +236,18 @@ class ServerRun:
             await wait_all_tasks_blocked(IDLE_S)
             await server.settled()
             looking = server.api.storage.store.statistics().queued > 0  # behind a thread's work
+
+
+def waited(future: Future[T], cancel: Callable[[], None]) -> T:
+    """The result of a call; a caller that is interrupted while waiting cancels it.
+
+    Args:
+        future: of the call.
+        cancel: cancels it.
+    """
+    try:
+        return future.result()
+    except BaseException:
+        if not future.done():  # a signal, not the call
+            cancel()
+        raise

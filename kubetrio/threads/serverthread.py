@@ -6,14 +6,17 @@ Every method blocks until the server's thread has answered.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
+from kubetrio.client import LOOPBACK
 from kubetrio.config import Config
-from kubetrio.threads.serverrun import ServerRun
+from kubetrio.threads.client import BlockingClient
+from kubetrio.threads.serverrun import ServerRun, waited
 
 if TYPE_CHECKING:
     from kubetrio.faults import Injector, Rule
+    from kubetrio.machinery.identity import UserInfo
     from kubetrio.server import Server
     from kubetrio.server.resetting import Snapshot
 
@@ -104,7 +107,8 @@ class ServerThread:
         server: itself, for what is called in the thread.
 
     Attributes:
-        server: to be used in functions given to `call`, not from other threads.
+        server: to be used in functions given to `call`, not from other threads; `client` is for
+            these.
         clock: the server's clock.
         faults: what goes wrong on demand.
     """
@@ -114,6 +118,14 @@ class ServerThread:
         self.server = server
         self.clock = ServerClock(run)
         self.faults = ServerFaults(self.call, server)
+
+    def client(self, user: UserInfo = LOOPBACK) -> BlockingClient:
+        """A client for this thread, whose methods wait.
+
+        Args:
+            user: who asks; the server itself unless told otherwise, which may do everything.
+        """
+        return BlockingClient(self._run, self.server.client(user))
 
     @property
     def config(self) -> Config:
@@ -152,17 +164,15 @@ class ServerThread:
         self.clock.restore_wall_clock()
         self.call(self.server.reset, snapshot)
 
+    def settled(self) -> None:
+        """Wait until no controller has anything to do but what is delayed."""
+        self.call(self.server.settled)
 
-def waited(future: Future[T], cancel: Callable[[], None]) -> T:
-    """The result of a call; a caller that is interrupted while waiting cancels it.
+    def until_signal(self) -> None:
+        """Wait until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM.
 
-    Args:
-        future: of the call.
-        cancel: cancels it.
-    """
-    try:
-        return future.result()
-    except BaseException:
-        if not future.done():  # a signal, not the call
-            cancel()
-        raise
+        For the main thread, where `in_thread` handles SIGTERM.  Where the server ends by itself,
+        this returns too, and leaving the block tells why.
+        """
+        with suppress(KeyboardInterrupt, SystemExit):
+            self._run.ended.exception()

@@ -1,0 +1,47 @@
+"""The clock of a server, for the program that runs it under Trio."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import trio
+import trio.testing
+
+from kubetrio.clock import MovableClock
+
+IDLE_S = 0.01
+"""When nothing happens for so long, what became due has been done."""
+
+
+class TrioClock:
+    """The clock of a server in this run.
+
+    Args:
+        settled: waits until the server has done what there is to do.
+    """
+
+    def __init__(self, settled: Callable[[], Awaitable[None]]) -> None:
+        self._settled = settled
+
+    async def move(self, *, seconds: float) -> None:
+        """Move it ahead; when this returns, what became due has been done.
+
+        Args:
+            seconds: how far.
+
+        Raises:
+            RuntimeError: the program's clock cannot be moved.
+            ValueError: back in time.
+        """
+        clock = trio.lowlevel.current_clock()
+        if isinstance(clock, MovableClock):
+            clock.move(seconds)
+        elif isinstance(clock, trio.testing.MockClock):
+            clock.jump(seconds)
+        else:
+            raise RuntimeError(
+                "the clock of this program cannot be moved: run it with clock = MovableClock(), "
+                "trio.run(main, clock=clock), and give the server the wall clock of clock.env()"
+            )
+        await trio.testing.wait_all_tasks_blocked(IDLE_S)
+        await self._settled()

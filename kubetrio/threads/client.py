@@ -1,0 +1,82 @@
+"""A client of a server in a thread, whose methods block; see `kubetrio.client.Client`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from kubetrio.client import Client, Event
+from kubetrio.threads.remote import HeldWatch
+from kubetrio.threads.serverrun import ServerRun, waited
+
+if TYPE_CHECKING:
+    from kubetrio.machinery.identity import UserInfo
+    from kubetrio.schema.kind import Kind
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BlockingClient:
+    """The in-process client for threads other than the server's: each method waits.
+
+    `get`, `list`, `create`, `update`, `patch`, `apply`, `delete` and `delete_collection` take what
+    those of `kubetrio.client.Client` take, and raise what they raise.
+
+    Args:
+        run: of the server.
+        client: of that server.
+    """
+
+    def __init__(self, run: ServerRun, client: Client) -> None:
+        self._run = run
+        self._client = client
+        self.get = _blocking(run, client.get)
+        self.list = _blocking(run, client.list)
+        self.create = _blocking(run, client.create)
+        self.update = _blocking(run, client.update)
+        self.patch = _blocking(run, client.patch)
+        self.apply = _blocking(run, client.apply)
+        self.delete = _blocking(run, client.delete)
+        self.delete_collection = _blocking(run, client.delete_collection)
+
+    def kind(self, api_version: str, kind: str) -> Kind:
+        """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
+        return self._client.kind(api_version, kind)
+
+    def as_user(self, user: UserInfo) -> BlockingClient:
+        """Return a client that acts as another user."""
+        return BlockingClient(self._run, self._client.as_user(user))
+
+    @contextmanager
+    def watch(self, kind: Kind, namespace: str = "", **how: Any) -> Iterator[Iterator[Event]]:
+        """Events of a collection for as long as a block lasts; taking one waits for it.
+
+        Args:
+            kind: of what.
+            namespace: in which; empty for all of them.
+            **how: further arguments of `kubetrio.client.Client.watch`.
+
+        Raises:
+            ApiError: the watch is refused; also while events are taken.
+        """
+        held = HeldWatch(self._client.watch(kind, namespace, **how))
+        _, cancel = self._run.submit(held.hold)
+        try:
+            waited(*self._run.submit(held.entered))
+            yield iter(partial(self._next, held), None)
+        finally:
+            cancel()
+
+    def _next(self, held: HeldWatch) -> Event | None:
+        return waited(*self._run.submit(held.next))
+
+
+def _blocking(run: ServerRun, method: Callable[P, Awaitable[T]]) -> Callable[P, T]:
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        return waited(*run.submit(partial(method, *args, **kwargs)))
+
+    return call
