@@ -1,4 +1,4 @@
-"""Tells of commits: each listener for itself, so that one that fails costs nobody else."""
+"""Tells listeners of commits, each for itself: one that fails costs no other."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ log = Log("kubetrio.store")
 class CommitHooks:
     """The listeners of an engine's commit stream.
 
-    A listener catches what those raise whom it calls; what it raises itself is a bug in it.  The
-    writers, whose commit is durable, must have their answers all the same.
+    A listener catches what the code that it calls raises; what it raises itself is a bug in it.
+    The writers, whose commit is durable, get their answers all the same.
 
     Attributes:
         failures: exceptions of listeners.

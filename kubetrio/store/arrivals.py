@@ -50,7 +50,7 @@ class Arrivals:
 
 
 class SoleWriter:
-    """What the contract asks of an engine that nobody else writes to: it is never behind.
+    """What the contract asks of an engine that no other server writes to: it is never behind.
 
     Attributes:
         arrivals: newest revision announced.

@@ -19,7 +19,7 @@ from kubetrio.store.errors import DataDirectoryLocked
 FILE_NAME = "kubetrio.lock"
 _TAKEN = (errno.EWOULDBLOCK, errno.EACCES)
 _ASK_AGAIN_S = (0.001, 0.01, 0.05)
-"""Before a lock counts as taken: `holder` has it for a moment where nobody else does."""
+"""Before a lock counts as taken: `holder` has it for a moment where no server does."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -115,7 +115,7 @@ class DirectoryLock:
 
 
 def holder(directory: Path) -> int | None:
-    """Who has a data directory now: a pid, 0 where it is not known, None where nobody has it.
+    """Process that has a data directory now: its pid, 0 if that is unknown, None without one.
 
     The locks tell, not the pid that a file may have from before.
 

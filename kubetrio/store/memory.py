@@ -111,7 +111,7 @@ class InMemoryStore(SoleWriter):
         self._hooks.add(hook)
 
     def on_progress(self, hook: ProgressHook) -> None:
-        """Each revision has an event, so that nobody is told of others."""
+        """Do nothing: each revision has an event."""
 
     def statistics(self) -> StoreStatistics:
         """A snapshot of numbers; sizes are of values."""
@@ -268,7 +268,7 @@ class InMemoryStore(SoleWriter):
             self._announce([self._make(change) for change in changes])
 
     async def _one(self, change: Change) -> KeyValue:
-        await trio.lowlevel.checkpoint()  # whoever writes in a loop lets others run
+        await trio.lowlevel.checkpoint()  # a task that writes in a loop lets others run
         self._check(change)
         before = self._live.get(change.key)
         event = self._make(change)

@@ -7,10 +7,10 @@ distributed engine can stand behind the same calls:
 * one global revision that grows; every create, update and delete takes one of its own, greater than
   all before it.  Not each number is used, and none may be worked out from another;
 * current state, state at any retained revision, and the events between two revisions are queries;
-  a revision that nobody made, up to the newest, has the state of the one before it;
+  a revision without a write, up to the newest, has the state of the one before it;
 * a value is written with a hole (`Stamped`) where the revision goes.  The engine fills it when it
   writes or when it reads; the bytes it returns are complete;
-* a value may have a time to live, and is deleted as by anybody when that is over;
+* a value may have a time to live, and is deleted, as by a client, when that is over;
 * the newest revision may grow without an event, where others write what does not concern this
   store.
 
@@ -125,7 +125,7 @@ class Stale(KeyValue):
 
     @property
     def stale(self) -> bool:
-        """They are."""
+        """Always true of these."""
         return True
 
 
@@ -395,7 +395,7 @@ class Progress(Protocol):
     async def newest(self) -> Revision:
         """Newest revision that any writer made; it may not have been announced yet.
 
-        Not a checkpoint, and free, where nobody else writes.
+        Not a checkpoint, and free, where no other server writes.
 
         Raises:
             StoreUnavailable: the engine does not answer.

@@ -3,14 +3,14 @@
 A write is a point, not a span.  Writers queue.  A batch of them is applied to one transaction and
 committed, which puts it into the write-ahead log, and the sync of the log begins: the batch is *in
 flight*.  When it lands, its events are announced in revision order, and only then are its writers
-answered.  Nobody sees what is in flight: a failure of the disk may still take it.
+answered.  No reader sees what is in flight: a failure of the disk may still take it.
 
 All of that runs on the event loop but the sync, and commits that take long for another reason.
 Inserts only touch the page cache, and a commit writes a few pages into the system's: a thread would
 lose the interpreter lock at each of them to a busy event loop.
 
-Before a write is taken it may be cancelled; after that it is waited for, whatever happens: nobody
-sees "cancelled, yet stored".
+Before a write is taken it may be cancelled; after that it is waited for, whatever happens: no
+caller sees "cancelled, yet stored".
 """
 
 from __future__ import annotations
@@ -433,7 +433,7 @@ class Commits:
         """Wait until the batch in flight is durable, announce and answer it.
 
         Raises:
-            StoreBroken: the disk failed, and nobody knows what is on it.
+            StoreBroken: the disk failed, and what is on it is unknown.
         """
         flight = self._flight
         if flight is None:
@@ -469,7 +469,7 @@ class Commits:
         """Decide how many writes the next batch waits for.
 
         With a quick disk some of the writers stay behind: as many as are made ready while the
-        others are synced, so that nobody waits for the disk, and not more, so that many share a
+        others are synced, so that none waits for the disk, and not more, so that many share a
         sync.  With a disk that takes longer than all of them do, all go together.
         """
         now = trio.current_time()

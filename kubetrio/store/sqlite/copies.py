@@ -50,7 +50,7 @@ class Copied(NamedTuple):
 
 
 def copy(source: Path, target: Path, tell: Tell) -> Copied:
-    """Copy a database as it is at one moment, whoever writes to it meanwhile.
+    """Copy a database as it is at one moment, while other processes may write to it.
 
     The whole copy is one snapshot: a write of another process would begin it anew otherwise.
 
@@ -130,7 +130,7 @@ def go_on_above(path: Path, ahead: int) -> Revision:
     original from a later revision than the copy has gets 410 and lists anew.
 
     Args:
-        path: database file that nobody uses.
+        path: database file that no process uses.
         ahead: how many revisions are left out.
 
     Returns:
@@ -159,7 +159,7 @@ def go_on_above(path: Path, ahead: int) -> Revision:
 
 @contextmanager
 def _writing(path: Path, *, now_ms: int, noted: Noted | None = None) -> Iterator[Writer]:
-    """The writing connection of a file that nobody uses; it is closed in order behind the block.
+    """The writing connection of a file that no process uses; closed in order after the block.
 
     Raises:
         DatabaseUnusable: it cannot be opened.

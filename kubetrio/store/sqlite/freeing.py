@@ -70,7 +70,7 @@ class FreeingWrites:
                     raise
         # The last values of a few deletions take the room that is left, so they go one by one.
         async with self._one_at_a_time:
-            # It may be full no more, and then nobody makes room.
+            # The disk may have room again, and then no task makes any.
             if self._space.full and space.freed and space.freed + size > FREED_BYTES:
                 await space.looked()
             space.freed += size

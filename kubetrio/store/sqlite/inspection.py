@@ -256,7 +256,7 @@ class Snapshot(SoleWriter):
             self._reader.keep(True)
             with inspect(path) as now:
                 self.compacted = now.compacted
-            # Nobody compacts a snapshot: what is read first is the state of all that follows.
+            # A snapshot is never compacted: what is read first is the state of all that follows.
             newest = self._reader.range(Range.single("/"), None, 1, 0).revision
             self.arrivals = Arrivals(newest)
         except apsw.Error as error:
@@ -351,7 +351,7 @@ class Snapshot(SoleWriter):
         """Nothing grows."""
 
     async def probe(self, limit_s: float) -> None:
-        """It is there."""
+        """Return at once: an open snapshot answers."""
 
     def statistics(self) -> StoreStatistics:
         """Numbers of the snapshot."""

@@ -129,7 +129,7 @@ class JournalingWriter(Writer):
 
         Raises:
             apsw.Error: the database does not take it; what was committed is as it was.
-            StoreBroken: nobody knows whether the disk took it.  The journal has it all.
+            StoreBroken: whether the disk took it is unknown.  The journal has it all.
         """
         journal = self._journal
         if journal is None or not self._in_transaction():

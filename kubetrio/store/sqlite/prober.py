@@ -1,7 +1,7 @@
 """Whether the engine still answers, for health checks: one question at a time, with a time limit.
 
-A thread that the disk keeps cannot be called back, so nobody waits for it: a task of the store puts
-the question, and those who want the answer wait for that, no longer than they like.
+A thread that waits for the disk cannot be called back, so no request waits for it: a task of the
+store puts the question, and requests wait for its answer, each as long as its own limit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kubetrio.store.errors import StoreClosed, StoreError, StoreUnavailable
 
 PASSES = 8
 """Passes of the loop without an answer that make a time limit: a busy loop is no failed disk."""
-FRESH_S = 0.25  # who asks so soon after a question gets its answer: anybody may ask, and often
+FRESH_S = 0.25  # a question so soon after another gets that one's answer: any client may ask often
 
 
 class _Question:
@@ -25,7 +25,7 @@ class _Question:
         put_at: when, by Trio's clock.
         answered: set with the answer.
         error: what is wrong, None if nothing is.
-        overdue: whether somebody has waited for it in vain.
+        overdue: whether a caller has waited for it in vain.
     """
 
     __slots__ = ("answered", "error", "overdue", "put_at")
@@ -38,7 +38,7 @@ class _Question:
 
 
 class Prober:
-    """Asks an engine when somebody wants to know.
+    """Asks an engine when a caller wants to know.
 
     Args:
         ask: reads from the engine; its `StoreError` is the answer.
@@ -54,8 +54,8 @@ class Prober:
         """Wait until the engine has answered a question that was put lately.
 
         Args:
-            limit_s: seconds that it may take from when the question was put, by whomever: what
-                does not answer keeps only the first who asks waiting.
+            limit_s: seconds that it may take from when any caller put the question: a disk that
+                does not answer keeps only the first caller waiting.
 
         Raises:
             StoreUnavailable: it does not answer in time, or cannot be read.
@@ -88,7 +88,7 @@ class Prober:
                 self._wanted = trio.Event()
                 question = self._question
                 if question is None:
-                    raise AssertionError("somebody wants to know")
+                    raise AssertionError("a caller wants to know")
                 try:
                     await self._ask()
                 except StoreError as error:

@@ -41,12 +41,12 @@ class Reader:
     """One reading connection; not to be used by two threads at a time.
 
     One that keeps its snapshots reads the same state until `renew`: locking and finding out what
-    is new cost more than a row.  Whoever keeps them renews them behind each commit, and lets go
-    of them while a checkpoint runs, which would wait for their end.
+    is new cost more than a row.  The owner of a reader that keeps them renews them after each
+    commit, and lets go of them while a checkpoint runs, which would wait for their end.
 
-    Whoever commits tells it before, by `hold`, so that reads see nothing of what is not durable
-    yet.  To take a snapshot for readers who do not come is a waste, so that ends when nobody has
-    read for a while: it is not `apart` then, and who reads next waits for what is in flight.
+    The writer calls `hold` before it commits, so that reads see nothing of what is not durable yet.
+    A snapshot that no read uses is a waste, so snapshots end when there was no read for a while:
+    the reader is not `apart` then, and the next read waits for what is in flight.
 
     Args:
         path: database file.
@@ -57,7 +57,7 @@ class Reader:
     """
 
     shared = False
-    """Whether somebody else uses the connection too."""
+    """Whether the writer uses the connection too."""
 
     def __init__(self, path: Path, *, cache_kib: int = 8192, maps: bool = False) -> None:
         self._connection = connect(path, cache_kib=cache_kib)
@@ -287,7 +287,7 @@ class Reader:
 
 
 class SharedReader(Reader):
-    """Reads by the writing connection, while nobody writes: what it sees is what was committed.
+    """Reads by the writing connection, between writes: what it sees is what was committed.
 
     Args:
         connection: has an open transaction of the writer, or none.
@@ -299,7 +299,7 @@ class SharedReader(Reader):
         self._connection = connection
 
     def close(self) -> None:
-        """It is the writer's."""
+        """Keep the connection open, for the writer owns it."""
 
     def keep(self, keeps: bool) -> None:
         """There are no snapshots."""

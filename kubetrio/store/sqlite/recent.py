@@ -3,7 +3,7 @@
 A read of SQLite takes pages that may not be in its cache, each a system call; the objects that are
 asked for again and again do not need that, least of all those that are written again and again
 (leases, status), where each write begins with a read.  What is kept is never stale: a commit is
-announced before anybody is told of it, and the announcement brings the new state.
+announced before its writer is answered, and the announcement brings the new state.
 
 An object is kept when it is read a second time.  Reads of ever other ones leave no trace: they
 would drop what is asked for again, and have each value written to memory that no cache of the

@@ -80,7 +80,7 @@ class Reserve:
         return not self._size or _grow(self._path, self._size, self._slack)
 
     def take_some(self) -> None:
-        """Take what there is, before somebody else does."""
+        """Take the free space that there is, before another process does."""
         held = self.held
         step = self._size - held
         with suppress(OSError):
@@ -109,8 +109,8 @@ class Reserve:
 
         Args:
             size: how many.
-            to: descriptor of a file that is made longer by as many, step by step, so that nobody
-                else gets hold of them; -1 for whoever comes.
+            to: descriptor of a file that is made longer by as many, step by step, so that no
+                other process gets them; -1 leaves them to any process.
 
         Raises:
             OSError: they cannot be given.

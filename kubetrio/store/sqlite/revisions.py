@@ -64,7 +64,7 @@ INLINE_KEYS = 150  # a page of so many values is read on the event loop
 COUNTED_INLINE = 2000  # keys that are counted there: 0.1 ms
 EVENT_BYTES_INLINE = 256 * 1024
 FULL = "the disk is full: only deletions are taken"
-PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; nobody writes it
+PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; never written
 EXPIRED_BYTES = 128 * 1024  # of values that go in one transaction
 READERS = 2  # threads that read long ranges at the same time
 
@@ -414,7 +414,7 @@ class SqliteStore(SoleWriter):
         """Write, compact and checkpoint until cancelled.
 
         Raises:
-            StoreBroken: the disk failed, and nobody knows what is on it.
+            StoreBroken: the disk failed, and what is on it is unknown.
         """
         maintenance = self._maintenance
         async with trio.open_nursery() as nursery:

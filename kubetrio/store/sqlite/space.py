@@ -3,7 +3,7 @@
 While the disk is *full*, creations and updates are refused at once, the reserve is given up, and
 what frees room goes on: deletions, compaction (all history goes, for room is worth more than the
 past), checkpoints.  It ends by itself when the reserve can be made anew.  Prior art: the NOSPACE
-alarm of etcd, which takes deletions and refuses puts until somebody disarms it.
+alarm of etcd, which takes deletions and refuses puts until an operator disarms it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Space:
         return self._reserve.held < OPENS_WITH_BYTES
 
     def refill(self) -> None:
-        """Take what was freed, before somebody else does."""
+        """Take what was freed, before another process does."""
         self._reserve.take_some()
 
     def grow(self, file_bytes: int, open_bytes: int) -> None:
@@ -140,7 +140,7 @@ class Space:
         try:
             self._reserve.give(size, to)
         except OSError as error:
-            if error.errno not in FULL:  # somebody else was faster
+            if error.errno not in FULL:  # another process was faster
                 LOG.error(error, "The reserve cannot be given up")
 
     async def looked(self) -> None:

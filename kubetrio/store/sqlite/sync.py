@@ -40,7 +40,7 @@ class WorkerSync:
 
     Args:
         fd: the file.
-        worker: calls for nobody else.
+        worker: runs no other calls.
     """
 
     def __init__(self, fd: int, worker: Worker) -> None:
