@@ -60,7 +60,7 @@ class State(Enum):
     NOT_READY = "NotReady"
     UNREACHABLE = "Unreachable"
     UNKNOWN = "Unknown"
-    """Somebody has the data directory and has not said where it listens: it starts, or it is no
+    """A process has the data directory and has not said where it listens: it starts, or it is no
     ``kubetrio serve``."""
     STOPPED = "Stopped"
 

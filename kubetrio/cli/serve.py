@@ -72,8 +72,8 @@ def run(call: Call) -> int:
     set_up_logs(terminal, (*ignored, *more))
     if not (config.local.secure_serving or _listens_here(config)):
         print(
-            "kubetrio: nobody could reach the server: --secure-serving=false needs --unix-socket "
-            "or --plain-port",
+            "kubetrio: no client could reach the server: --secure-serving=false needs "
+            "--unix-socket or --plain-port",
             file=sys.stderr,
         )
         return 1
@@ -371,7 +371,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
 
 
 SWITCH_INTERVAL_S = 0.001
-"""How long the event loop waits for a thread that works over somebody's body, each time that it
+"""How long the event loop waits for a thread that works over a request's body, each time that it
 has let go of the interpreter: at every system call.  Python's own 5 ms make 20 ms of a GET."""
 
 

@@ -49,7 +49,7 @@ def add(parser: flags.Parser) -> None:
         action="append",
         default=[],
         metavar="TEXT",
-        help="whom it is for; may be repeated (default: the API server)",
+        help="audience of the token; may be repeated (default: the API server)",
     )
     add_server(parser)
 

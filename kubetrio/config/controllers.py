@@ -32,6 +32,6 @@ class Certificates(Section):
     )  # fmt: skip
     unused_tokens_s: float = flag(
         "legacy-service-account-token-clean-up-period", SOME_TIME, YEAR_S,
-        "tokens in Secrets that nobody used for so long are made invalid, and as much later "
-        "deleted",
+        "tokens in Secrets that were not used for so long are made invalid, and deleted after the "
+        "same time again",
     )  # fmt: skip

@@ -57,8 +57,8 @@ class Local(Section):
     )  # fmt: skip
     unix_socket: Path | None = flag(
         "unix-socket", SOCKET, None, "also listen on a Unix socket, without TLS",
-        more="Whoever the system says is at the other end counts: the server's own user and root "
-        f"as administrators, others as `system:unix:UID`. See [sockets]({GUIDE}#other-sockets).",
+        more="The operating system names the user of the client: the server's own user and root "
+        f"are administrators, others `system:unix:UID`. See [sockets]({GUIDE}#other-sockets).",
     )  # fmt: skip
     unix_socket_mode: int = flag(
         "unix-socket-mode", MODE, 0o600, "who may connect to it, as the mode of a file"
@@ -66,6 +66,6 @@ class Local(Section):
     plain_port: int | None = flag(
         "plain-port", MAYBE_PORT, None,
         "also listen on this port of the loopback address, without TLS; 0 takes any free one",
-        more="Everybody on this machine is an administrator there, but for browsers: requests "
+        more="Every user of this machine is an administrator there, but for browsers: requests "
         "with an `Origin`, or for another host than the loopback address, count as anonymous.",
     )  # fmt: skip

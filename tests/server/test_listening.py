@@ -163,7 +163,7 @@ def test_a_server_that_nobody_could_reach_is_refused(
     """From the command line; nothing is written."""
     data = tmp_path / "data"
     assert main(["serve", "--secure-serving=false", "--data-dir", str(data)]) == 1
-    assert "nobody could reach the server" in capsys.readouterr().err
+    assert "no client could reach the server" in capsys.readouterr().err
     assert not data.exists()
 
 

@@ -155,7 +155,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class Probes:
-    """Answers requests; nobody waits for somebody else who is slow.
+    """Answers requests; a slow client keeps no other waiting.
 
     Args:
         asked: what flags say.
