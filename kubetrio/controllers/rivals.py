@@ -99,7 +99,7 @@ class Rivals:
             self._unsaid += 1
             return
         log.warning(
-            "somebody else keeps changing an object, and it is left alone for a while: another "
+            "another client keeps changing an object, and it is left alone for a while: is it a "
             "controller manager with other flags?",
             controller=self._controller, object=self._what, key=key, seconds=round(pause_s),
             others=self._unsaid,

@@ -1,4 +1,4 @@
-"""A controller stands back from what somebody else keeps changing."""
+"""A controller stands back from what another client keeps changing."""
 
 from __future__ import annotations
 
