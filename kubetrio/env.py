@@ -118,7 +118,7 @@ class _ThreadWorker:
             self._task = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(_not_cancellable)
         if self._done is None:
-            raise AssertionError("nobody else wakes the task")
+            raise AssertionError("no other caller wakes the task")
         return self._done.unwrap()
 
     def end(self) -> None:

@@ -192,10 +192,10 @@ def _typed(value: Any, members: Mapping[str, type], struct: str) -> dict[str, An
 
 
 def _new(found: Mapping[str, Any]) -> Policy:
-    everybody = "*" in (found.get("user"), found.get("group"))
+    all_users = "*" in (found.get("user"), found.get("group"))
     return Policy(
-        user="" if everybody else found.get("user", ""),
-        group=AUTHENTICATED if everybody else found.get("group", ""),
+        user="" if all_users else found.get("user", ""),
+        group=AUTHENTICATED if all_users else found.get("group", ""),
         readonly=found.get("readonly", False),
         api_group=found.get("apiGroup", ""),
         resource=found.get("resource", ""),

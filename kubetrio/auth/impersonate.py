@@ -249,7 +249,7 @@ _PREFIX = "apiserver_impersonation_"
 _LABELS = ("decision", "mode")
 _BOUNDS = exponential(0.001, 2, 15)
 _HELP = {
-    "attempts": "Requests on behalf of somebody else, by decision and mode.",
+    "attempts": "Requests on behalf of another user, by decision and mode.",
     "authorization_attempts": "Questions to authorizers whether that is allowed.",
 }
 
@@ -332,7 +332,7 @@ class Impersonation:
                 continue
             self._remember(sender, at)
             return user
-        raise refused or AssertionError("the last mode is about everybody")
+        raise refused or AssertionError("the last mode applies to every user")
 
     def _remember(self, sender: bytes, mode: int) -> None:
         self._last[sender] = mode

@@ -1,7 +1,7 @@
 """Selectors of requests and of access reviews, as authorizers get them.
 
-A selector can only make a request narrower.  So what cannot be read is left out, and whoever
-decides sees the wider request.
+A selector can only make a request narrower.  So what cannot be read is left out, and the
+authorizer sees the wider request.
 
 Source: KEP-4601; API reference of ``ResourceAttributes`` in authorization.k8s.io.
 """

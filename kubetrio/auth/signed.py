@@ -42,7 +42,7 @@ ALGORITHMS = (
 )  # fmt: skip
 MOST_TOKEN_BYTES = 128 * 1024
 MOST_DEPTH = 100
-"""Of the JSON in a token: expressions over claims, and whoever reads headers, recurse."""
+"""Of the JSON in a token: expressions over claims, and the reader of headers, recurse."""
 _GOOGLE = "accounts.google.com"
 
 

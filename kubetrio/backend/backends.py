@@ -46,10 +46,10 @@ class PeerVerification(enum.Enum):
     """Whose certificates count on a connection."""
 
     PLAIN = "no TLS"
-    ANY = "TLS with whomever answers"
+    ANY = "TLS with any server that answers"
     KUBELET = "TLS with a kubelet"
     KUBELET_UNVERIFIED = "TLS with a kubelet, whatever its certificate"
-    COMPONENT = "TLS with whomever answers on this machine, at a port that no user chooses"
+    COMPONENT = "TLS with any server that answers on this machine, at a port that no user chooses"
 
 
 KUBELETS = frozenset({PeerVerification.KUBELET, PeerVerification.KUBELET_UNVERIFIED})

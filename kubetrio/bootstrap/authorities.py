@@ -2,8 +2,8 @@
 
 It tells extension servers, such as aggregated ones, whose client certificates to believe and how a
 front proxy names users.  Several servers may share it: authorities and headers of others stay,
-those of this server are added, authorities that have ended go.  It is made again when somebody
-deletes it, and looked at each minute.
+those of this server are added, authorities that have ended go.  It is made again when a
+client deletes it, and looked at each minute.
 
 Source: docs "Configure the Aggregation Layer" (Extension apiserver Authenticates the Request);
 kube-apiserver's cluster authentication trust controller.

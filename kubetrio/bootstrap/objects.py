@@ -52,7 +52,7 @@ PRIORITY_CLASSES = {
         "node if necessary."
     ),
 }
-# Members of specs that the server fills in when it creates an object: whoever made it did not send
+# Members of specs that the server fills in when it creates an object: its creator did not send
 # them and does not own them.
 FILLED_IN = {
     "Namespace": frozenset({"finalizers"}),

@@ -1,6 +1,6 @@
 """Keeps the Service ``kubernetes`` and its endpoints while the server runs.
 
-kube-apiserver looks every ten seconds; here whoever writes or deletes one of them is answered at
+kube-apiserver looks every ten seconds; here a write or deletion of one of them is put right at
 once.  As there, a Service that exists is left as it is, and endpoints always lead to the server.
 
 Source: k8s.io/kubernetes/pkg/controlplane/controller/kubernetesservice.

@@ -401,8 +401,8 @@ class EncryptingStore:
     def _announced(self, event: Event) -> Event | None:
         """An event with plain bytes; None, and a word in the log, if it cannot be read.
 
-        Whoever writes has read what was there, so that only what lives out its time can be
-        unreadable here, and then it was to whoever asked for it.
+        A writer has read what was there, so only a value whose time to live is over can be
+        unreadable here, and then it was unreadable to its readers.
         """
         if self._providers(event.key) is None:
             return event

@@ -149,7 +149,7 @@ def shown_by(
     own_end = _end(peer)
     try:
         user = user_of_peer(subject, der)
-        # Said once a connection, so that each of its requests need not.
+        # Logged once per connection, and not for each of its requests.
         user = None if user is None else authenticated(user)
     except CertificateError as error:
         log.warning("client certificate without a usable identity", reason=str(error))

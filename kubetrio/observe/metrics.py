@@ -193,9 +193,8 @@ class Metrics:
 
     Attributes:
         gathered: all of them.
-        hour: numbers of the last hour.
-        deprecated: group, version, resource and subresource of what was asked for although nobody
-            should use it any more.
+        deprecated: group, version, resource and subresource of deprecated resources that
+            clients asked for.
     """
 
     def __init__(self) -> None:

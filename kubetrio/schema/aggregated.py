@@ -125,14 +125,14 @@ def from_resource_list(resources: Iterable[Json]) -> list[Json]:
             **{key: one[key] for key in ("shortNames", "categories") if one.get(key)},
         }
     for name, subresource, one in below:
-        nobody = {
+        without_kind = {
             "resource": name,
             "responseKind": _kind({}),
             "scope": _scope(one),
             "singularResource": "",
             "verbs": [],
         }
-        parent = found.setdefault(name, nobody)
+        parent = found.setdefault(name, without_kind)
         if parent["scope"] != _scope(one):
             raise ValueError(f"the scopes of {name} and {subresource} do not match")
         parent.setdefault("subresources", []).append(

@@ -1,8 +1,8 @@
 """What a kind is: one frozen value for each resource in each version that is served.
 
 A built-in kind is made of facts (``schemas/``) and of what its folder in ``kinds`` says of it; a
-CustomResourceDefinition makes the same value of a schema at run time.  Whoever needs to know
-something of a kind asks its value; no module has a table of names of its own.
+CustomResourceDefinition makes the same value of a schema at run time.  Every module
+reads facts of a kind from its value; none has a table of names of its own.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Conversion(NamedTuple):
 class Family:
     """All versions in which the same objects are served.
 
-    Whoever makes the kinds adds each of them once, that in which they are stored first.
+    The code that makes the kinds adds each of them once, the stored version first.
     """
 
     def __init__(self) -> None:

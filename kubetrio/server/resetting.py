@@ -127,4 +127,4 @@ class SnapshotRestorer:
             except (KeyExists, KeyMissing, RevisionMismatch):
                 await trio.lowlevel.checkpoint()
         if any(change.key not in self._spared for change in snapshot.changes()):
-            raise ResetError("somebody else keeps writing to the store")
+            raise ResetError("another client keeps writing to the store")

@@ -1,6 +1,6 @@
 """Trio's scheduler made reproducible.
 
-Trio runs the tasks of a batch in random order, so that nobody relies on one.  Its seed is not
+Trio runs the tasks of a batch in random order, so that no program relies on one.  Its seed is not
 public (trio#239): this is the one module that touches it.
 """
 

@@ -169,7 +169,7 @@ class Etcd:
         cluster = ",".join(f"{each.name}={each.peer_url}" for each in self.members)
         member.folder.mkdir(parents=True, exist_ok=True)
         with (member.folder / "log").open("ab") as log:
-            member.process = subprocess.Popen(  # noqa: S603  (the etcd of whoever runs the tests)
+            member.process = subprocess.Popen(  # noqa: S603  (the etcd that the tester names)
                 member.command(cluster, self.flags),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -135,8 +135,8 @@ async def open_api(
         files = load_files(config, parts.admission)
         issuer = issuer or files.issuer
         async with open_core(config, files, env, parts, port, Trusted(), issuer) as core:
-            nobody = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
-            core.api.edge.metrics.gathered.add(partial(connection_families, [nobody]))
+            unused = Connections(ConnectionLimits())  # nothing listens; the metrics are the same
+            core.api.edge.metrics.gathered.add(partial(connection_families, [unused]))
             core.api.edge.metrics.gathered.add(ClientAuthorities().families)
             async with trio.open_nursery() as nursery:
                 resets = SnapshotRestorer(core.api, BackgroundTasks({}, [], {}), ())

@@ -47,8 +47,8 @@ def in_thread(
         env: clocks, randomness and threads; real ones with a movable clock when None.
         parts: kinds, authorizers, admission plugins or a store of your own.
         start_limit_s: seconds within which the server must be ready.
-        handle_sigterm: whether SIGTERM leaves the block, if this is the main thread and nobody else
-            handles that signal.
+        handle_sigterm: whether SIGTERM leaves the block, if this is the main thread and that
+            signal has no other handler.
 
     Raises:
         StartError: a file, address or certificate cannot be used, or the server is not ready in
