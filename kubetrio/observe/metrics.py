@@ -193,6 +193,7 @@ class Metrics:
 
     Attributes:
         gathered: all of them.
+        hour: numbers of the last hour.
         deprecated: group, version, resource and subresource of deprecated resources that
             clients asked for.
     """
