@@ -6,20 +6,20 @@ leave nothing behind.  Whether the account, pod, secret or node is still there i
 each request, in memory that the commit of their deletion changes.
 
 Source: docs "Managing Service Accounts", "Authenticating" (service account tokens); KEP-1205,
-KEP-2799 (tokens in Secrets), KEP-4193.
+KEP-2799 (tokens in Secrets), KEP-4193; ``pkg/serviceaccount/metrics.go`` for names of metrics.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
-from kubetrio.auth import tokencounts
 from kubetrio.auth.authenticate import BadCredentials
 from kubetrio.auth.boundobjects import Seen
 from kubetrio.auth.claims import (
@@ -33,7 +33,6 @@ from kubetrio.auth.claims import (
     verified,
 )
 from kubetrio.auth.keys import KeySet
-from kubetrio.auth.tokencounts import TokenCounts
 from kubetrio.auth.tokens import Found
 from kubetrio.env import Env
 from kubetrio.gotext.text import quote
@@ -41,6 +40,7 @@ from kubetrio.informers.remembered import Remembered
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.names_validation import dns1123_label, dns1123_subdomain
 from kubetrio.machinery.waiting import Walk, run
+from kubetrio.observe import prometheus
 from kubetrio.observe.logs import Log
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.wellknown import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
@@ -101,6 +101,45 @@ def credential_id(token_id: str) -> str:
 
 def _listed(audiences: Sequence[str]) -> str:
     return f"[{' '.join(map(quote, audiences))}]"
+
+
+class TokenUse(StrEnum):
+    """Sorts of uses of tokens that are counted."""
+
+    VALID = "valid_tokens"
+    STALE = "stale_tokens"
+    LEGACY = "legacy_tokens"
+    MANUAL = "legacy_manual_token_uses"
+    AUTOMATIC = "legacy_auto_token_uses"
+    INVALID = "invalid_legacy_auto_token_uses"
+
+
+USES = {
+    TokenUse.VALID: "Valid projected tokens of service accounts that were used.",
+    TokenUse.STALE: "Projected tokens of service accounts that their clients should have replaced.",
+    TokenUse.LEGACY: "Tokens of service accounts without audiences that were used.",
+    TokenUse.MANUAL: "Tokens in Secrets made by hand that were used.",
+    TokenUse.AUTOMATIC: "Tokens in Secrets made by a controller that were used.",
+    TokenUse.INVALID: "Uses of tokens in Secrets that are marked as invalid.",
+}
+
+
+class TokenCounts:
+    """Counts of the uses of tokens, of one server."""
+
+    def __init__(self) -> None:
+        self._uses: Counter[TokenUse] = Counter()
+
+    def used(self, sort: TokenUse) -> None:
+        """Count the use of a token."""
+        self._uses[sort] += 1
+
+    def families(self) -> Iterable[prometheus.Metric]:
+        """Return the counts as metrics."""
+        return [
+            prometheus.CounterMetricFamily(f"serviceaccount_{use}", text, value=self._uses[use])
+            for use, text in USES.items()
+        ]
 
 
 class _Known(NamedTuple):
@@ -253,7 +292,7 @@ class ServiceAccountTokens:
         own = claims.audiences
         if not own:
             notes.annotations[NOTES + "legacy-token"] = claims.subject
-            self.counts.used(tokencounts.LEGACY)
+            self.counts.used(TokenUse.LEGACY)
             own = self._audiences
         common = tuple(one for one in audiences if one in own)
         if not common and self._audiences:
@@ -323,9 +362,9 @@ class ServiceAccountTokens:
                     f"subject: {claims.subject}, seconds after warning threshold: "
                     f"{int(now) - claims.warn_after}"
                 )
-                self.counts.used(tokencounts.STALE)
+                self.counts.used(TokenUse.STALE)
             else:
-                self.counts.used(tokencounts.VALID)
+                self.counts.used(TokenUse.VALID)
 
     def _judge_legacy(self, claims: Claims, digest: bytes, notes: _Notes) -> Walk[None]:
         namespace, ref = claims.namespace, claims.account
@@ -366,7 +405,7 @@ class ServiceAccountTokens:
         if secret.invalid:
             note = f"{secret_name}/{namespace}"
             notes.annotations[NOTES + "legacy-token-invalidated"] = note
-            self.counts.used(tokencounts.INVALID)
+            self.counts.used(TokenUse.INVALID)
             yield from self._label(namespace, secret_name, secret)
             raise BadCredentials(
                 f"the token in secret {namespace}/{secret_name} for service account "
@@ -379,10 +418,10 @@ class ServiceAccountTokens:
         if secret_name in account.refs:
             notes.warnings = (AUTOMATIC_WARNING,)
             notes.annotations[NOTES + "legacy-token-autogenerated-secret"] = secret_name
-            self.counts.used(tokencounts.AUTOMATIC)
+            self.counts.used(TokenUse.AUTOMATIC)
         else:
             notes.annotations[NOTES + "legacy-token-manual-secret"] = secret_name
-            self.counts.used(tokencounts.MANUAL)
+            self.counts.used(TokenUse.MANUAL)
         yield from self._label(namespace, secret_name, secret)
 
     def _label(self, namespace: str, name: str, secret: Seen) -> Walk[None]:

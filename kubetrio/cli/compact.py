@@ -39,7 +39,7 @@ def add(parser: flags.Parser) -> None:
 def run(call: Call) -> int:
     """Compact a data directory."""
     from kubetrio.cli.progress import Bar
-    from kubetrio.datadir.shrinking import shrink
+    from kubetrio.datadir.verify import shrink
     from kubetrio.env import Env
 
     options = call.options

@@ -12,12 +12,12 @@ from kubetrio.datadir.objects import DEFINITIONS, Kinds, Object, decoded
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.structural import Report
 from kubetrio.store.model import EventType, Range
-from kubetrio.store.sqlite.copies import Tell, settled
+from kubetrio.store.sqlite.copies import Shrunk, Tell, settled, shrink
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, Inspection, Row, existing, inspect
 from kubetrio.wire.goscan import GoJsonError
 
-__all__ = ["FILE_NAME", "Fault", "Seen", "existing", "settled", "verify"]
+__all__ = ["FILE_NAME", "Fault", "Seen", "Shrunk", "existing", "settled", "shrink", "verify"]
 
 OWN = "/kubetrio/"
 

@@ -16,6 +16,7 @@ import ssl
 import sys
 import sysconfig
 from functools import cache
+from pathlib import Path
 
 KNOWN = ((3, 11), (3, 15))
 """CPython from the first and before the second: layouts that were looked at."""
@@ -47,41 +48,41 @@ def library() -> ctypes.CDLL | None:
 def _loaded(file: str) -> ctypes.CDLL | None:
     pointer = ctypes.c_void_p
     try:
-        found = ctypes.CDLL(file)
-        found.SSL_CTX_get_options.restype = ctypes.c_uint64
-        found.SSL_CTX_get_options.argtypes = [pointer]
-        found.SSL_CTX_ctrl.restype = ctypes.c_long
-        found.SSL_CTX_ctrl.argtypes = [pointer, ctypes.c_int, ctypes.c_long, ctypes.c_char_p]
-        found.SSL_CTX_set_verify.restype = None
-        found.SSL_CTX_set_verify.argtypes = [pointer, ctypes.c_int, _Verify]
-        found.SSL_CTX_set_verify_depth.restype = None
-        found.SSL_CTX_set_verify_depth.argtypes = [pointer, ctypes.c_int]
-        found.SSL_load_client_CA_file.restype = pointer
-        found.SSL_load_client_CA_file.argtypes = [ctypes.c_char_p]
-        found.SSL_add_file_cert_subjects_to_stack.argtypes = [pointer, ctypes.c_char_p]
-        found.SSL_CTX_set_client_CA_list.restype = None
-        found.SSL_CTX_set_client_CA_list.argtypes = [pointer, pointer]
-        found.ERR_clear_error.restype = None
-        found.ERR_clear_error.argtypes = []
-        found.X509_STORE_CTX_get_error.argtypes = [pointer]
-        found.X509_STORE_CTX_get_ex_data.restype = pointer
-        found.X509_STORE_CTX_get_ex_data.argtypes = [pointer, ctypes.c_int]
-        found.SSL_get_ex_data.restype = pointer
-        found.SSL_get_ex_data.argtypes = [pointer, ctypes.c_int]
+        openssl = ctypes.CDLL(file)
+        openssl.SSL_CTX_get_options.restype = ctypes.c_uint64
+        openssl.SSL_CTX_get_options.argtypes = [pointer]
+        openssl.SSL_CTX_ctrl.restype = ctypes.c_long
+        openssl.SSL_CTX_ctrl.argtypes = [pointer, ctypes.c_int, ctypes.c_long, ctypes.c_char_p]
+        openssl.SSL_CTX_set_verify.restype = None
+        openssl.SSL_CTX_set_verify.argtypes = [pointer, ctypes.c_int, _Verify]
+        openssl.SSL_CTX_set_verify_depth.restype = None
+        openssl.SSL_CTX_set_verify_depth.argtypes = [pointer, ctypes.c_int]
+        openssl.SSL_load_client_CA_file.restype = pointer
+        openssl.SSL_load_client_CA_file.argtypes = [ctypes.c_char_p]
+        openssl.SSL_add_file_cert_subjects_to_stack.argtypes = [pointer, ctypes.c_char_p]
+        openssl.SSL_CTX_set_client_CA_list.restype = None
+        openssl.SSL_CTX_set_client_CA_list.argtypes = [pointer, pointer]
+        openssl.ERR_clear_error.restype = None
+        openssl.ERR_clear_error.argtypes = []
+        openssl.X509_STORE_CTX_get_error.argtypes = [pointer]
+        openssl.X509_STORE_CTX_get_ex_data.restype = pointer
+        openssl.X509_STORE_CTX_get_ex_data.argtypes = [pointer, ctypes.c_int]
+        openssl.SSL_get_ex_data.restype = pointer
+        openssl.SSL_get_ex_data.argtypes = [pointer, ctypes.c_int]
     except (OSError, AttributeError):  # built in, or symbols that are not there for others
         return None
-    return found
+    return openssl
 
 
 def address_of(context: ssl.SSLContext) -> ctypes.c_void_p | None:
     """OpenSSL's own context behind one of Python's, None where it cannot be found."""
-    found = library()
-    if found is None:
+    openssl = library()
+    if openssl is None:
         return None
     address = ctypes.c_void_p.from_address(id(context) + object.__basicsize__)
     # What is there answers as the context does, or is not it.
     mask = 0xFFFF_FFFF
-    if found.SSL_CTX_get_options(address) & mask != int(context.options) & mask:
+    if openssl.SSL_CTX_get_options(address) & mask != int(context.options) & mask:
         return None
     return address
 
@@ -95,11 +96,38 @@ def set_groups(context: ssl.SSLContext, names: tuple[str, ...]) -> bool:
     Raises:
         ValueError: this OpenSSL does not have one of them.
     """
-    found, address = library(), address_of(context)
-    if found is None or address is None:
+    openssl, address = library(), address_of(context)
+    if openssl is None or address is None:
         return False
-    if not found.SSL_CTX_ctrl(address, _SET_GROUPS_LIST, 0, ":".join(names).encode()):
+    if not openssl.SSL_CTX_ctrl(address, _SET_GROUPS_LIST, 0, ":".join(names).encode()):
         raise ValueError(f"{ssl.OPENSSL_VERSION} does not have all of {', '.join(names)}")
+    return True
+
+
+def name_authorities(context: ssl.SSLContext, *authorities: Path) -> bool:
+    """Have a server name the authorities of PEM files to its clients, as Go's ``ClientCAs``.
+
+    A client with several certificates chooses by these names: browsers and Java do, and some send
+    none without.  Where OpenSSL cannot be called, the names are left out, as TLS allows.
+
+    Args:
+        context: of the server.
+        authorities: files that were loaded into `context`, so that they can be read.
+
+    Returns:
+        Whether it does.
+
+    Source: RFC 8446, 4.2.4; SSL_CTX_set_client_CA_list(3).
+    """
+    openssl, address = library(), address_of(context)
+    if openssl is None or address is None or not authorities:
+        return False
+    names = openssl.SSL_load_client_CA_file(str(authorities[0]).encode())
+    if not names:
+        return False
+    for further in authorities[1:]:
+        openssl.SSL_add_file_cert_subjects_to_stack(ctypes.c_void_p(names), str(further).encode())
+    openssl.SSL_CTX_set_client_CA_list(address, ctypes.c_void_p(names))  # OpenSSL keeps the names
     return True
 
 
@@ -112,29 +140,29 @@ def let_in(context: ssl.SSLContext) -> bool:
     Returns:
         Whether it does; if not, such handshakes fail.
     """
-    found, address = library(), address_of(context)
-    if found is None or address is None:
+    openssl, address = library(), address_of(context)
+    if openssl is None or address is None:
         return False
-    found.SSL_CTX_ctrl(address, _SET_SESSION_CACHE, _NO_CACHE, None)
-    found.SSL_CTX_set_verify(address, _VERIFY_PEER, _noted)
-    found.SSL_CTX_set_verify_depth(address, LONGEST_CHAIN)
-    found.SSL_CTX_ctrl(address, _SET_MOST_CERTIFICATES, MOST_CERTIFICATES, None)
+    openssl.SSL_CTX_ctrl(address, _SET_SESSION_CACHE, _NO_CACHE, None)
+    openssl.SSL_CTX_set_verify(address, _VERIFY_PEER, _noted)
+    openssl.SSL_CTX_set_verify_depth(address, LONGEST_CHAIN)
+    openssl.SSL_CTX_ctrl(address, _SET_MOST_CERTIFICATES, MOST_CERTIFICATES, None)
     return True
 
 
 def _note(fine: int, store: int) -> int:
     """OpenSSL's callback for each certificate of a chain, and each thing that is wrong."""
     if not fine:
-        found = library()
-        if found is None:
+        openssl = library()
+        if openssl is None:
             return 0
-        ssl_at = found.X509_STORE_CTX_get_ex_data(store, _ssl_index())
-        owner = found.SSL_get_ex_data(ssl_at, 0) if ssl_at else None
+        ssl_at = openssl.X509_STORE_CTX_get_ex_data(store, _ssl_index())
+        owner = openssl.SSL_get_ex_data(ssl_at, 0) if ssl_at else None
         if not owner:
             return 0
-        _failures.setdefault(owner, found.X509_STORE_CTX_get_error(store))
+        _failures.setdefault(owner, openssl.X509_STORE_CTX_get_error(store))
         # It is no error any more: on the thread's list, any connection's next call would find it.
-        found.ERR_clear_error()
+        openssl.ERR_clear_error()
     return 1
 
 
@@ -143,8 +171,8 @@ _noted = _Verify(_note)
 
 @cache
 def _ssl_index() -> int:
-    found = library()
-    return -1 if found is None else int(found.SSL_get_ex_data_X509_STORE_CTX_idx())
+    openssl = library()
+    return -1 if openssl is None else int(openssl.SSL_get_ex_data_X509_STORE_CTX_idx())
 
 
 def failure(sock: ssl.SSLSocket) -> int:

@@ -19,7 +19,6 @@ from pathlib import Path
 from kubetrio.config.sni import NamedPair
 from kubetrio.config.suites import CURVES, INSECURE, SUITES, VERSIONS
 from kubetrio.http import openssl
-from kubetrio.http.clientcas import name_authorities
 from kubetrio.http.servernames import NameTable
 from kubetrio.http.shown import ClientAuthorities
 from kubetrio.observe.logs import Log
@@ -175,7 +174,7 @@ class Security:
         # Each certificate of the file counts, as in Go, not only those that signed themselves.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         files = (self.config.client_ca, self.config.front_proxy_ca)
-        name_authorities(context, *(path for path in files if path is not None))
+        openssl.name_authorities(context, *(path for path in files if path is not None))
         openssl.let_in(context)
 
     def _choose(self, sock: ssl.SSLObject, name: str | None, default: ssl.SSLContext) -> None:

@@ -38,7 +38,6 @@ from kubetrio.server.health import State
 from kubetrio.server.parts import Parts
 from kubetrio.server.resetting import SnapshotRestorer
 from kubetrio.testing.client import ADMIN, Client, connect
-from kubetrio.testing.determinism import seed_scheduler
 from kubetrio.testing.transport import CAPACITY_BYTES
 from kubetrio.tls.pki import Pki
 
@@ -101,6 +100,20 @@ def in_memory(data_dir: Path) -> Config:
         serving=Serving(secure_port=PORT),
         storage=Storage(durability="normal"),
     )
+
+
+def seed_scheduler(seed: int) -> None:
+    """Make the order of tasks a function of the seed from here on, for the whole process.
+
+    Trio runs the tasks of a batch in random order, so that no program relies on one.  Its seed is
+    not public (trio#239): this is the one function that touches it.
+
+    Args:
+        seed: seed of the scheduler's random generator.
+    """
+    run = trio._core._run  # noqa: SLF001  (see above)
+    vars(run)["_ALLOW_DETERMINISTIC_SCHEDULING"] = True
+    run._r.seed(seed)  # noqa: SLF001
 
 
 @ungrouped

@@ -12,7 +12,7 @@ import trio
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
 from kubetrio.env import seeded
-from kubetrio.http.clientcas import name_authorities
+from kubetrio.http.openssl import name_authorities
 from kubetrio.testing.server import listening
 from kubetrio.tls import pki
 
