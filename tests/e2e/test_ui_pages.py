@@ -271,9 +271,10 @@ async def test_pages_fit_any_width_and_move_nothing(tmp_path: Path) -> None:
         for name, (page, until) in PAGES.items():
             if name == "revisions":
                 until = "!!document.querySelector('tbody tr')"
+            await look.show(page, until)
             for width in (400, 800, 1300, 2500):
                 await tab.size(width, 850)
-                await look.show(page, until)
+                await tab.until(f"innerWidth === {width}")
                 assert await tab.value(OVER) <= 0, (name, width)
                 if width in (400, 2500):
                     await look.keep(f"{name}-{width}")
