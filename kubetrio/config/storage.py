@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import BOOLEAN, DURATION, SIZE, SOME_TIME, TEXT, one_of
+from kubetrio.config.kinds import (
+    BOOLEAN,
+    COUNT,
+    DURATION,
+    FILE,
+    SIZE,
+    SOME_TIME,
+    TEXT,
+    TEXT_LIST,
+    one_of,
+)
 
+ETCD = "../how-to/run-on-etcd.md"
 GUIDE = "../how-to/tune-durability-and-history.md"
 DEVICE = "../how-to/run-on-a-device.md"
 SMALLEST_JOURNAL = 1 << 20
@@ -36,6 +48,37 @@ class Storage(Section):
         "storage-backend", TEXT, "",
         "storage engine by name: sqlite keeps objects in the data directory, memory keeps them in "
         "memory alone; empty, or etcd3, for the engine that other flags choose, else sqlite",
+    )  # fmt: skip
+    etcd_servers: tuple[str, ...] = flag(
+        "etcd-servers", TEXT_LIST, (),
+        "URLs of etcd servers that keep the objects, scheme://host:port between commas; the "
+        "server is a replica then, and any number of replicas share them",
+        more=f"See [on etcd]({ETCD}).",
+    )  # fmt: skip
+    etcd_prefix: str = flag(
+        "etcd-prefix",
+        TEXT,
+        "/registry",
+        "prefix of all keys in etcd",
+        more=f"See [on etcd]({ETCD}).",
+    )
+    etcd_cafile: Path | None = flag(
+        "etcd-cafile", FILE, None, "authorities that signed the certificates of etcd servers"
+    )
+    etcd_certfile: Path | None = flag(
+        "etcd-certfile", FILE, None, "certificate that etcd servers are shown"
+    )
+    etcd_keyfile: Path | None = flag("etcd-keyfile", FILE, None, "key of that certificate")
+    media_type: str = flag(
+        "storage-media-type",
+        one_of("application/vnd.kubernetes.protobuf", "application/json"),
+        "application/vnd.kubernetes.protobuf",
+        "how objects of built-in kinds are written to etcd; both forms are read",
+        more="Only with --etcd-servers.",
+    )
+    lease_reuse_s: int = flag(
+        "lease-reuse-duration-seconds", COUNT, 60,
+        "seconds for which a lease of etcd is given to further objects with a time to live",
     )  # fmt: skip
     durability: str = flag(
         "durability", one_of("full", "normal"), "full",

@@ -8,25 +8,12 @@ from __future__ import annotations
 from kubetrio.flags.absence import Absent, IgnoredFlag, RefusedFlag
 from kubetrio.release import MINOR_VERSION
 
-NO_ETCD = "there is no etcd: objects are in --data-dir"
 ETCD: tuple[Absent, ...] = (
-    *(
-        IgnoredFlag(name, NO_ETCD)
-        for name in (
-            "etcd-cafile",
-            "etcd-certfile",
-            "etcd-keyfile",
-            "etcd-servers",
-            "etcd-servers-overrides",
-            "etcd-prefix",
-            "lease-reuse-duration-seconds",
-        )
-    ),
+    RefusedFlag("etcd-servers-overrides", "one etcd keeps the objects of all resources"),
     *(
         IgnoredFlag(name, "these numbers are always up to date")
         for name in ("etcd-count-metric-poll-period", "etcd-db-metric-poll-interval")
     ),
-    IgnoredFlag("storage-media-type", "the form of stored objects is the server's own matter"),
     IgnoredFlag("storage-initialization-timeout", "the store is open before the server listens"),
     IgnoredFlag(
         "watch-cache", "every read is consistent, and watches share one window", switch=True

@@ -34,14 +34,16 @@ class TrioClock:
             ValueError: back in time.
         """
         clock = trio.lowlevel.current_clock()
-        if isinstance(clock, MovableClock):
-            clock.move(seconds)
-        elif isinstance(clock, trio.testing.MockClock):
-            clock.jump(seconds)
-        else:
-            raise RuntimeError(
-                "the clock of this program cannot be moved: run it with clock = MovableClock(), "
-                "trio.run(main, clock=clock), and give the server the wall clock of clock.env()"
-            )
+        match clock:
+            case MovableClock():
+                clock.move(seconds)
+            case trio.testing.MockClock():
+                clock.jump(seconds)
+            case _:
+                raise RuntimeError(
+                    "the clock of this program cannot be moved: run it with clock = "
+                    "MovableClock(), trio.run(main, clock=clock), and give the server the wall "
+                    "clock of clock.env()"
+                )
         await trio.testing.wait_all_tasks_blocked(IDLE_S)
         await self._settled()

@@ -42,6 +42,10 @@ Json = dict[str, Any]
 
 OBJECTS: Final = "/registry/"
 """What keys of objects begin with in the store, whatever prefix they have in etcd."""
+NODE_PORTS: Final = "/registry/ranges/servicenodeports"
+"""Node ports that are taken: an object of a kind that no client sees."""
+RANGE: Final = "RangeAllocation"
+_RANGE_TYPE: Final = "io.k8s.api.core.v1.RangeAllocation"
 _END: Final = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 _METADATA: Final = b',"metadata":{'
 _UID: Final = b'"uid":"'
@@ -134,6 +138,9 @@ class EtcdValues:
         """
         if value.hole < 0 or not key.startswith(OBJECTS):
             return value.at(0)  # the server's own, which no client sees
+        if key == NODE_PORTS:
+            obj = orjson.loads(_without_version(value))
+            return protowire.wrap("v1", RANGE, self._codec.encode(obj, _RANGE_TYPE))
         stored = self._stored(key)
         data = _without_version(value)
         if stored is None:
@@ -164,6 +171,10 @@ class EtcdValues:
             return Unstampable(data, b"")
         stored = self._stored(key)
         try:
+            if key == NODE_PORTS:
+                raw = protowire.unwrap(data).raw
+                obj = {"kind": RANGE, "apiVersion": "v1", **self._codec.decode(raw, _RANGE_TYPE)}
+                return stamp({**obj, "metadata": obj.get("metadata") or {}})
             if stored is None:
                 return _with_hole(data)
             if data.startswith(stored.head):

@@ -9,10 +9,8 @@ compaction have one.
 from __future__ import annotations
 
 import heapq
-from array import array
-from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, Self
@@ -22,8 +20,6 @@ import trio
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.arrivals import Arrivals, SoleWriter
 from kubetrio.store.errors import (
-    Compacted,
-    FutureRevision,
     KeyExists,
     KeyMissing,
     RevisionMismatch,
@@ -33,18 +29,15 @@ from kubetrio.store.model import (
     CommitHook,
     Event,
     EventType,
-    JoinResult,
     KeyValue,
     ProgressHook,
-    Range,
-    RangeResult,
     Reopen,
     Revision,
     Stamped,
     unstampable,
 )
-from kubetrio.store.past import Past
 from kubetrio.store.statistics import StoreStatistics
+from kubetrio.store.table import MemoryTable
 
 BREATH = 4096
 """Keys looked at between two looks of the event loop at others: a millisecond or so."""
@@ -71,7 +64,7 @@ class _Ending(NamedTuple):
     key: str
 
 
-class InMemoryStore(SoleWriter):
+class InMemoryStore(MemoryTable, SoleWriter):
     """A store without a disk; follows `store.model.Store`.
 
     Args:
@@ -82,29 +75,15 @@ class InMemoryStore(SoleWriter):
     def __init__(
         self, reopen: Reopen = unstampable, wall: Callable[[], float] | None = None
     ) -> None:
+        super().__init__(wall)
         self._reopen = reopen
-        self._wall = wall
-        self._dates = array("q")  # beside `_log`, where there is a clock
-        self._revision: Revision = 0
         self.arrivals = Arrivals(0)
-        self._compacted: Revision = 0
-        self._live: dict[str, KeyValue] = {}
-        self._states: dict[str, list[KeyValue | Revision]] = {}
-        """States of each key, oldest first; a deletion is the revision that made it."""
-        self._keys: list[str] = []  # of `_states`, in order
-        self._log: list[Event] = []  # that of revision r at r - compacted - 1
-        self._bytes = 0
         self._writes = 0
         self._endings: list[_Ending] = []
         self._sooner = trio.Event()
         self._hooks = CommitHooks()
 
     # ------------------------------------------------------------------ numbers
-
-    @property
-    def compacted(self) -> Revision:
-        """Newest compacted revision."""
-        return self._compacted
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""
@@ -126,112 +105,6 @@ class InMemoryStore(SoleWriter):
 
     async def probe(self, limit_s: float) -> None:
         """It can always be read and written."""
-
-    # ------------------------------------------------------------------ reads
-
-    def _readable(self, at: Revision | None) -> Revision:
-        if at is None:
-            return self._revision
-        if at > self._revision:
-            raise FutureRevision(at, self._revision)
-        if at < self._compacted:
-            raise Compacted(at, self._compacted)
-        return at
-
-    def _at(self, key: str, at: Revision) -> KeyValue | None:
-        """A key at a revision that may be read."""
-        live = self._live.get(key)
-        if live is not None and live.revision <= at:
-            return live
-        states = self._states.get(key, ())
-        place = bisect_right(states, at, key=_revision_of) - 1
-        found = states[place] if place >= 0 else None
-        return found if isinstance(found, KeyValue) else None
-
-    def _found(self, keys: Range, at: Revision) -> Iterator[KeyValue]:
-        first, last = bisect_left(self._keys, keys.start), bisect_left(self._keys, keys.end)
-        for key in self._keys[first:last]:
-            found = self._at(key, at)
-            if found is not None:
-                yield found
-
-    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
-        """One key; see `Store.get`."""
-        return self._live.get(key) if at is None else self._at(key, self._readable(at))
-
-    async def range(
-        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
-    ) -> RangeResult:
-        """Keys in order; see `Store.range`."""
-        revision, size = self._readable(at), 0
-        items: list[KeyValue] = []
-        for count, item in enumerate(self._found(keys, revision)):
-            if (limit and count == limit) or (max_bytes and size >= max_bytes):
-                return RangeResult(revision, items, more=True)
-            if count % BREATH == BREATH - 1:
-                await trio.lowlevel.checkpoint()
-                self._readable(revision)  # history may have gone meanwhile
-            items.append(item)
-            size += len(item.value)
-        return RangeResult(revision, items, more=False)
-
-    async def join(
-        self,
-        keys: Range,
-        *,
-        skip: int,
-        separator: bytes,
-        at: Revision | None = None,
-        limit: int = 0,
-        max_bytes: int,
-    ) -> JoinResult:
-        """Values as one piece of bytes; see `Store.join`."""
-        revision, size, last = self._readable(at), 0, ""
-        parts: list[bytes] = []
-        for count, item in enumerate(self._found(keys, revision)):
-            size += len(item.value)
-            if (limit and count == limit) or (parts and size > max_bytes):
-                return JoinResult(revision, separator.join(parts), len(parts), last, more=True)
-            parts.append(item.value[skip:])
-            last = item.key
-        return JoinResult(revision, separator.join(parts), len(parts), last, more=False)
-
-    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
-        """Number of keys; see `Store.count`."""
-        return sum(1 for _ in self._found(keys, self._readable(at)))
-
-    async def events(
-        self, *, after: Revision, keys: Range | None = None, max_bytes: int
-    ) -> tuple[Sequence[Event], Revision]:
-        """Events after a revision; see `Store.events`."""
-        if after < self._compacted:
-            raise Compacted(after, self._compacted)
-        found: list[Event] = []
-        size = 0
-        for event in self._log[after - self._compacted :]:
-            if keys is not None and event.key not in keys:
-                continue
-            found.append(event)
-            size += len(event.value)
-            if size >= max_bytes:
-                return found, event.revision
-        return found, self._revision
-
-    async def revisions_of(self, key: str) -> Sequence[Past]:
-        """Retained revisions of a key; see `store.past.Retained`."""
-        return [
-            Past(_revision_of(state), _done(state), self._date(_revision_of(state)))
-            for state in self._states.get(key, ())
-        ]
-
-    async def dates(self, revisions: Sequence[Revision]) -> Mapping[Revision, int]:
-        """When revisions were made; see `store.past.Retained`."""
-        dates = {revision: self._date(revision) for revision in revisions}
-        return {revision: at for revision, at in dates.items() if at}
-
-    def _date(self, revision: Revision) -> int:
-        place = revision - self._compacted - 1
-        return self._dates[place] if 0 <= place < len(self._dates) else 0
 
     # ------------------------------------------------------------------ writes
 
@@ -287,30 +160,14 @@ class InMemoryStore(SoleWriter):
             raise RevisionMismatch(change.key, current.revision)
 
     def _make(self, change: Change) -> Event:
-        key = change.key
-        self._revision = revision = self._revision + 1
+        key, revision = change.key, self._revision + 1
         before = self._live.get(key)
         stamped = change.value or self._reopen(before.value if before else b"")
-        value = stamped.at(revision)
-        states = self._states.get(key)
-        if states is None:
-            states = self._states[key] = []
-            insort(self._keys, key)
-        if change.type is EventType.DELETED:
-            del self._live[key]
-            states.append(revision)
-        else:
-            created = revision if before is None else before.create_revision
-            self._live[key] = made = KeyValue(key, value, revision, created)
-            states.append(made)
-            if change.ttl_s:
-                self._lives(_Ending(self._now() + change.ttl_s, revision, key))
-        self._bytes += len(value)
+        previous = before.value if before else None
+        event = Event(revision, key, change.type, stamped.at(revision), previous)
+        if self._apply(event) is not None and change.ttl_s:
+            self._lives(_Ending(self._now() + change.ttl_s, revision, key))
         self._writes += 1
-        event = Event(revision, key, change.type, value, before.value if before else None)
-        self._log.append(event)
-        if self._wall is not None:
-            self._dates.append(int(self._wall() * 1000))
         return event
 
     def _announce(self, events: Sequence[Event]) -> None:
@@ -364,43 +221,7 @@ class InMemoryStore(SoleWriter):
 
     async def compact(self, to: Revision) -> None:
         """Forget states and events older than a revision; see `Store.compact`."""
-        if to > self._revision:
-            raise FutureRevision(to, self._revision)
-        if to <= self._compacted:
-            raise Compacted(to, self._compacted)
-        gone = self._log[: to - self._compacted]
-        del self._log[: to - self._compacted], self._dates[: to - self._compacted]
-        self._compacted = to
-        for count, key in enumerate(dict.fromkeys(event.key for event in gone)):
-            self._forget(key, to)
-            if count % BREATH == BREATH - 1:
-                await trio.lowlevel.checkpoint()
-        self._bytes -= sum(len(event.previous or b"") for event in gone)
-        self._bytes -= sum(len(event.value) for event in gone if event.type is EventType.DELETED)
-
-    def _forget(self, key: str, to: Revision) -> None:
-        states = self._states.get(key)
-        if states is None:
-            return
-        place = bisect_right(states, to, key=_revision_of)
-        # The state at the floor itself may still be asked for.
-        keep = place - 1 if place and isinstance(states[place - 1], KeyValue) else place
-        del states[:keep]
-        if not states:
-            del self._states[key]
-            del self._keys[bisect_left(self._keys, key)]
-
-
-def _revision_of(state: KeyValue | Revision) -> Revision:
-    return state.revision if isinstance(state, KeyValue) else state
-
-
-def _done(state: KeyValue | Revision) -> EventType:
-    """What made a state."""
-    if not isinstance(state, KeyValue):
-        return EventType.DELETED
-    created = state.create_revision == state.revision
-    return EventType.CREATED if created else EventType.UPDATED
+        await self._forget_before(to)
 
 
 @asynccontextmanager

@@ -120,16 +120,18 @@ class ServedConnection:
         self.calls: dict[int, ServedCall] = {}
         self.window = trio.lowlevel.ParkingLot()
         self.pings = 0
+        self._turn = trio.Lock()
         self._server = server
 
     async def flush(self) -> None:
-        """Send what the protocol has to say."""
-        view = memoryview(self.h2.data_to_send())
-        while view:
-            sent = self.transport.write_nowait(view)
-            view = view[sent:]
-            if not sent:
-                await self.transport.wait_writable()
+        """Send what the protocol has to say, after what another task sends."""
+        async with self._turn:
+            view = memoryview(self.h2.data_to_send())
+            while view:
+                sent = self.transport.write_nowait(view)
+                view = view[sent:]
+                if not sent:
+                    await self.transport.wait_writable()
 
     def drop(self) -> None:
         """Close the connection at once."""

@@ -87,8 +87,12 @@ class Window:
             self._start = 0
 
     def after(self, revision: Revision, limit: int) -> Sequence[Event] | None:
-        """Up to `limit` events after a revision; None when the window begins later."""
+        """About `limit` events after a revision; None when the window begins later."""
         if revision < self.floor:
             return None
         index = max(self._start, bisect_right(self._revisions, revision))
-        return self._events[index : index + limit]
+        end = index + limit
+        # Several keys may change at one revision, and a cursor is a revision.
+        while end < len(self._events) and self._revisions[end] == self._revisions[end - 1]:
+            end += 1
+        return self._events[index:end]

@@ -3,7 +3,7 @@
 Revisions are named by their place: `made[3]` is the third that was made, whatever its number is.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,8 @@ from kubetrio.store.model import (
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.encrypting import encrypting
+from kubetrio.testing.etcd import MISSING, Etcd, binary, etcd
+from kubetrio.testing.etcdstore import replica
 from kubetrio.testing.lagging import RemoteStore, lagging
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
@@ -50,9 +52,35 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-@pytest.fixture(params=[*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted"])
+ENGINES = (*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted", "etcd")
+FROM_ZERO = frozenset({
+    "test_a_new_store_is_at_revision_zero", "test_compaction_in_steps_is_compaction",
+})  # fmt: skip
+"""Tests of revisions from zero on, which another test of the same etcd has made."""
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    """A real etcd of one member; its tests are skipped where there is none."""
+    if binary() is None:
+        pytest.skip(MISSING)
+    with etcd(tmp_path_factory.mktemp("etcd")) as running:
+        yield running
+
+
+@pytest.fixture(params=ENGINES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
+    if request.param == "etcd":
+        if "autojump_clock" in request.fixturenames:
+            pytest.skip("an etcd keeps real time")
+        if request.node.originalname in FROM_ZERO:
+            pytest.skip("revisions of an etcd do not begin with zero")
+        urls = request.getfixturevalue("cluster").urls
+        prefix = f"/{request.node.name}/"
+        async with replica(tuple(urls), prefix, opened, seeded(1)) as following:
+            yield following
+        return
     if request.param in MODELS:
         yield MODELS[request.param]()
         return
@@ -94,8 +122,9 @@ def read(text: str, revision: int) -> bytes:
 
 
 def several(store: Store) -> Rewinding:
-    """Writing of several keys at once, which the engines here have."""
-    assert store.rewinding is not None
+    """Writing of several keys at once, where an engine has it."""
+    if store.rewinding is None:
+        pytest.skip("an etcd has one revision for what is written together")
     return store.rewinding
 
 

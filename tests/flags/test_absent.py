@@ -71,10 +71,14 @@ def test_what_is_so_anyway_is_taken(argument: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "ignored", "wrong"),
     [
-        (["--etcd-servers=http://x"], ["etcd-servers"], []),
-        (["--etcd-servers", "http://x"], ["etcd-servers"], []),
+        (["--watch-cache-sizes=pods#1"], ["watch-cache-sizes"], []),
+        (["--watch-cache-sizes", "pods#1"], ["watch-cache-sizes"], []),
         (["--profiling", "stray"], ["profiling"], ["stray"]),
-        (["--etcd-prefix", "--profiling"], ["etcd-prefix", "profiling"], []),
+        (
+            ["--delete-collection-workers", "--profiling"],
+            ["delete-collection-workers", "profiling"],
+            [],
+        ),
         (["--no-such-flag=1"], [], ["--no-such-flag=1"]),
         (["stray"], [], ["stray"]),
     ],

@@ -115,9 +115,9 @@ def test_a_file_that_is_not_there_is_one_line(
 
 def test_flags_that_change_nothing_are_told(file: Path) -> None:
     """As on the command line."""
-    file.write_text("etcd-servers: [http://a, http://b]\nwatch-cache: true\n")
+    file.write_text("watch-cache-sizes: [pods#1, nodes#2]\nwatch-cache: true\n")
     found = read(file, BY_NAME)
-    assert [row.name for row in found.ignored] == ["etcd-servers", "watch-cache"]
+    assert [row.name for row in found.ignored] == ["watch-cache-sizes", "watch-cache"]
 
 
 def test_what_is_printed_is_read_back(file: Path) -> None:

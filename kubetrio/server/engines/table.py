@@ -49,6 +49,7 @@ KUBERNETES_NAME = "etcd3"
 """The only name that kube-apiserver knows; scripts give it whatever stores the objects."""
 TABLE: Mapping[str, Engine] = {
     "memory": Engine("kubetrio.server.engines.memory.opened", flag="in_memory"),
+    KUBERNETES_NAME: Engine("kubetrio.server.engines.etcd.opened", flag="etcd_servers"),
     DEFAULT: Engine("kubetrio.server.engines.sqlite.opened", tools=True),
 }
 

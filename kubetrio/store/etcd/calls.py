@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import trio
 
 from kubetrio.store.etcd.errors import Code, EtcdError, TooLarge, Unavailable, error_of
-from kubetrio.store.etcd.http2 import STREAM_WINDOW, Headers, Http2, Reset
+from kubetrio.store.etcd.http2 import STREAM_WINDOW, Headers, Http2
 
 PREFIX_BYTES: Final = 5
 _GIVE: Final = STREAM_WINDOW // 4
@@ -32,17 +32,6 @@ _BY_HTTP: Final[Mapping[str, Code]] = {
 def framed(message: bytes) -> bytes:
     """A message with gRPC's prefix: not compressed, and its length."""
     return b"\0%b%b" % (len(message).to_bytes(4, "big"), message)
-
-
-def broken(code: int, *, refused: bool) -> EtcdError:
-    """Return the error of a stream that the peer or the connection ended.
-
-    Args:
-        code: HTTP/2's error code.
-        refused: whether the peer has not looked at the request.
-    """
-    why = "the connection broke" if code == Reset.NO_ERROR else f"the stream was reset ({code})"
-    return Unavailable(why, Code.UNAVAILABLE, undecided=not refused)
 
 
 class Reader:
@@ -110,7 +99,13 @@ class Reader:
 
     def reset(self, code: int, *, refused: bool) -> None:
         """See `http2.StreamReader`."""
-        self._finish(broken(code, refused=refused))
+        text = f"the stream was reset ({code})"
+        self._finish(Unavailable(text, Code.UNAVAILABLE, undecided=not refused))
+
+    def lost(self, why: str) -> None:
+        """See `http2.StreamReader`."""
+        text = f"the connection broke: {why}"
+        self._finish(Unavailable(text, Code.UNAVAILABLE, undecided=True))
 
     # ------------------------------------------------------------------ to be waited for
 

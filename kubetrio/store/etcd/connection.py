@@ -218,7 +218,7 @@ class Connection:
             self._dead = True
             self._settled.set()
             self._transport.close()
-            self._http2.lost()
+            self._http2.lost(str(self.cause))
             self._room.unpark_all()
 
     def flush(self) -> None:

@@ -91,8 +91,12 @@ class StreamReader(Protocol):
         """Take bytes; `Http2.give` opens the window for more."""
         ...
 
+    def lost(self, why: str) -> None:
+        """Take the end of the connection."""
+        ...
+
     def reset(self, code: int, *, refused: bool) -> None:
-        """Take the end of the stream, by the peer or with the connection.
+        """Take the end of the stream, by the peer.
 
         Args:
             code: HTTP/2's error code.
@@ -417,12 +421,12 @@ class Http2:
         if self._unsent:
             self._send_unsent()
 
-    def lost(self) -> None:
-        """Tell all readers that the connection is gone."""
+    def lost(self, why: str) -> None:
+        """Tell all readers that the connection is gone, and why."""
         streams, self.streams = self.streams, {}
         self._unsent.clear()
         for stream in streams.values():
-            stream.reader.reset(Reset.NO_ERROR, refused=False)
+            stream.reader.lost(why)
 
 
 def _plain_headers(flags: int, payload: bytes) -> bytes:

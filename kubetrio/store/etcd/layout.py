@@ -19,7 +19,7 @@ k8s.io/apiserver/pkg/storage/etcd3/compact.go, pkg/storage/storagebackend/factor
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from kubetrio.store.model import Range
 
@@ -35,10 +35,31 @@ NODE_PORTS: Final = "ranges/servicenodeports"
 SERVERS: Final = "masterleases/"
 PEERS: Final = "peerserverleases/"
 HEALTH: Final = "health"
-OTHERS: Final = (SERVICE_IPS, SECONDARY_SERVICE_IPS, NODE_PORTS, HEALTH)
+OTHERS: Final = (SERVICE_IPS, SECONDARY_SERVICE_IPS, HEALTH)
 """Keys of the prefix that hold no objects of the API, without the prefix."""
 OTHER_FOLDERS: Final = (SERVERS, PEERS)
 """Folders of such keys."""
+
+
+class Keys(Protocol):
+    """Maps keys of the store to keys of etcd; both have one order."""
+
+    @property
+    def everything(self) -> tuple[bytes, bytes]:
+        """First key of etcd, and the end of the range of all of them."""
+        ...
+
+    def to_etcd(self, key: str) -> bytes:
+        """Etcd's key for one of the store."""
+        ...
+
+    def from_etcd(self, key: bytes) -> str | None:
+        """The store's key, None for what is none of its."""
+        ...
+
+    def range_of(self, keys: Range) -> tuple[bytes, bytes]:
+        """Start and end in etcd of a range of the store."""
+        ...
 
 
 class Layout:
@@ -62,7 +83,7 @@ class Layout:
         self._other_folders = tuple(self.other(name) for name in OTHER_FOLDERS)
 
     @property
-    def keys(self) -> tuple[bytes, bytes]:
+    def everything(self) -> tuple[bytes, bytes]:
         """First key of the prefix, and the end of its range."""
         return self._begin, self._begin[:-1] + b"0"
 

@@ -37,7 +37,7 @@ def test_an_engine_is_chosen(backend: str, in_memory: bool, name: str) -> None:
 @pytest.mark.parametrize(
     ("backend", "in_memory", "text"),
     [
-        ("postgres", False, "--storage-backend: 'postgres' is none of memory, sqlite"),
+        ("postgres", False, "--storage-backend: 'postgres' is none of etcd3, memory, sqlite"),
         ("sqlite", True, "--storage-backend: sqlite and memory cannot be used together"),
     ],
 )

@@ -38,6 +38,10 @@ class Seen:
         """See `StreamReader`."""
         self.told.append((code, refused))
 
+    def lost(self, why: str) -> None:
+        """See `StreamReader`."""
+        self.told.append(why)
+
 
 class Peer:
     """A server by the library, and what it has seen of requests."""
@@ -243,10 +247,10 @@ def test_a_peer_that_goes_away() -> None:
 
 
 def test_a_lost_connection_ends_its_streams() -> None:
-    """None of them is known to be refused."""
+    """And says why."""
     client, seen = begun()
-    client.lost()
-    assert seen.told == [(Reset.NO_ERROR, False)]
+    client.lost("no power")
+    assert seen.told == ["no power"]
     assert client.streams == {}
 
 

@@ -44,7 +44,7 @@ def test_keys_come_back(begin: str, name: str, prefix: str) -> None:
     if begin == "/registry/" and (name.startswith("kubetrio/") or _other(name)):
         return  # no group is named so
     assert layout.from_etcd(found) == key
-    assert layout.keys[0] <= found < layout.keys[1]
+    assert layout.everything[0] <= found < layout.everything[1]
 
 
 def _other(name: str) -> bool:
@@ -65,7 +65,7 @@ def test_ranges() -> None:
     layout = Layout("/x")
     assert layout.range_of(Range.prefix("/registry/pods/")) == (b"/x/pods/", b"/x/pods0")
     assert layout.range_of(Range.single("/registry/a")) == (b"/x/a", b"/x/a\0")
-    assert layout.range_of(Range.prefix("/registry/")) == layout.keys == (b"/x/", b"/x0")
+    assert layout.range_of(Range.prefix("/registry/")) == layout.everything == (b"/x/", b"/x0")
     assert layout.range_of(Range.prefix("/kubetrio/")) == (b"/x/kubetrio/", b"/x/kubetrio0")
 
 

@@ -1,0 +1,496 @@
+"""The engine over etcd: writes are transactions there, reads are of a table that follows.
+
+A replica keeps what etcd has under one prefix in memory, with the history since it began, fed by
+one watch (`feed`).  A write is a transaction that compares the revision of its key; it is answered
+when its event has come back, so that what reads afterwards sees it.  What is older than this
+replica's own history is read from etcd, as long as etcd has it.
+
+Source: k8s.io/apiserver/pkg/storage/etcd3/store.go; KEP-2340.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+import trio
+
+from kubetrio.observe.logs import Log
+from kubetrio.store import errors
+from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.arrivals import Arrivals
+from kubetrio.store.errors import (
+    KeyExists,
+    KeyMissing,
+    RevisionMismatch,
+    StoreFull,
+    StoreUnavailable,
+    Unreadable,
+)
+from kubetrio.store.etcd import errors as etcd
+from kubetrio.store.etcd import requests
+from kubetrio.store.etcd.client import Client
+from kubetrio.store.etcd.errors import EtcdError
+from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.leases import LeaseManager
+from kubetrio.store.etcd.mapping import Mapping
+from kubetrio.store.etcd.past import Past
+from kubetrio.store.etcd.requests import Delete, Get, Outcome, Put, Ranged, at_revision
+from kubetrio.store.model import (
+    CommitHook,
+    Event,
+    EventType,
+    JoinResult,
+    KeyValue,
+    ProgressHook,
+    Range,
+    RangeResult,
+    Revision,
+    Stamped,
+)
+from kubetrio.store.statistics import Gauge, StoreStatistics
+from kubetrio.store.table import MemoryTable
+
+LOG = Log("kubetrio.store")
+ANNOUNCED_MAX_S = 10.0
+"""How long a write waits for its event; after that it is answered without."""
+ASK_AGAIN_S = 0.1
+"""Between two requests for progress while a reader waits, as kube-apiserver's."""
+BARRIER = b"\0barrier"
+"""Behind the prefix, a key that is written where etcd's word on progress is not to be trusted."""
+FULL = "etcdserver: mvcc: database space exceeded"
+
+
+class EtcdStore(MemoryTable):
+    """A replica; made by `opening.open_store`.  Follows `store.model.Store`.
+
+    Args:
+        client: of etcd.
+        mapping: of keys and values.
+        lease_reuse_s: seconds for which a lease is given to other values.
+        wall: the wall clock, in seconds; it dates what this replica hears of.
+
+    Attributes:
+        trusts_progress: whether all changes before it were told when etcd says how far it is.
+        feed: tells of changes; None before it begins.
+    """
+
+    shared = True
+
+    def __init__(
+        self, client: Client, mapping: Mapping, lease_reuse_s: float, wall: Callable[[], float]
+    ) -> None:
+        super().__init__(wall)
+        self._client = client
+        self._keys_of = mapping.keys
+        self._values = mapping.values
+        self._reopen = mapping.reopen
+        self._leases = LeaseManager(client.lease_grant, lease_reuse_s)
+        self._past = Past(client, mapping.keys, mapping.values, mapping.reopen)
+        self._hooks = CommitHooks()
+        self._progress_hooks: list[ProgressHook] = []
+        self._unreadable: set[str] = set()
+        self._writes = self._queued = 0
+        self._refusing = ""
+        self._barrier = mapping.keys.everything[0] + BARRIER
+        self.arrivals = Arrivals(0)
+        self.trusts_progress = True
+        self.feed: Feed | None = None
+
+    # ------------------------------------------------------------------ what the feed tells
+
+    @property
+    def revision(self) -> Revision:
+        """Newest revision announced."""
+        return self.arrivals.revision
+
+    def replace(self, kvs: Sequence[requests.KeyValue], revision: int) -> None:
+        """Take everything that is there at a revision; tell of what differs from before."""
+        before = dict(self._live)
+        now: dict[str, KeyValue] = {}
+        for kv in kvs:
+            state = self._state(kv)
+            if state is not None:
+                now[state.key] = state
+        events = [
+            Event(revision, key, EventType.DELETED, self._gone(old, revision), old.value)
+            for key, old in before.items()
+            if key not in now
+        ]
+        for key, state in now.items():
+            old = before.get(key)
+            if old is None:
+                events.append(Event(state.revision, key, EventType.CREATED, state.value, None))
+            elif old.revision != state.revision:
+                events.append(Event(state.revision, key, EventType.UPDATED, state.value, old.value))
+        events.sort(key=lambda event: (event.revision, event.key))
+        self._begin_anew(now.values(), revision)
+        self.arrivals.announce(revision)
+        if before and events:
+            self._hooks.tell(events)
+        self.progress(revision)
+
+    def learn(self, events: Sequence[requests.Event]) -> None:
+        """Take changes, and tell of them revision by revision."""
+        told: list[Event] = []
+        for change in events:
+            event = self._event(change)
+            if event is not None:
+                self._apply(event)
+                told.append(event)
+        newest = events[-1].kv.revision
+        self._revision = newest
+        self.arrivals.announce(newest)
+        if told:
+            self._hooks.tell(told)
+        if not told or told[-1].revision != newest:
+            self._tell_progress(newest)
+
+    def progress(self, revision: int) -> None:
+        """Take it that all changes up to a revision were told, if that can be trusted."""
+        if not self.trusts_progress and self._revision:
+            return
+        if revision > self.arrivals.revision or revision > self._revision:
+            self._revision = revision
+            self.arrivals.announce(revision)
+            self._tell_progress(revision)
+
+    def _tell_progress(self, revision: int) -> None:
+        for hook in self._progress_hooks:
+            hook(revision)
+
+    def _event(self, change: requests.Event) -> Event | None:
+        key = self._key(change.kv)
+        if key is None:
+            return None
+        revision = change.kv.revision
+        before = self._live.get(key)
+        if change.deleted:
+            if before is None:
+                return None  # it was not readable
+            value = self._gone(before, revision)
+            return Event(revision, key, EventType.DELETED, value, before.value)
+        state = self._state(change.kv)
+        if state is None:
+            if before is None:
+                return None
+            value = self._gone(before, revision)  # what cannot be read is not there
+            return Event(revision, key, EventType.DELETED, value, before.value)
+        if before is None:
+            return Event(revision, key, EventType.CREATED, state.value, None)
+        return Event(revision, key, EventType.UPDATED, state.value, before.value)
+
+    def _key(self, kv: requests.KeyValue) -> str | None:
+        return None if kv.key == self._barrier else self._keys_of.from_etcd(kv.key)
+
+    def _state(self, kv: requests.KeyValue) -> KeyValue | None:
+        """A key as the store has it, None for what is none of its, or cannot be read."""
+        key = self._key(kv)
+        if key is None:
+            return None
+        try:
+            value = self._values.from_etcd(key, kv.value).at(kv.revision)
+        except Unreadable as error:
+            if key not in self._unreadable:
+                self._unreadable.add(key)
+                LOG.error(error, "a value of etcd cannot be read, and is left alone", key=key)
+            return None
+        self._unreadable.discard(key)
+        return KeyValue(key, value, kv.revision, kv.create_revision)
+
+    def _gone(self, last: KeyValue, revision: Revision) -> bytes:
+        """The last state of a key, with the revision of its deletion."""
+        return self._reopen(last.value).at(revision)
+
+    # ------------------------------------------------------------------ reads
+
+    @property
+    def cached(self) -> Self:
+        """Local state: nothing here asks how old it is."""
+        return self
+
+    def _is_past(self, at: Revision | None) -> bool:
+        """Whether a revision is older than the history that this replica has of its own."""
+        return at is not None and at < self._compacted
+
+    @property
+    def compacted(self) -> Revision:
+        """Newest compacted revision, as far as it is known; etcd may have compacted more."""
+        return min(self._compacted, self._past.compacted)
+
+    async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
+        """One key; see `Store.get`."""
+        if at is not None and self._is_past(at):
+            return await self._past.get(key, at)
+        return await super().get(key, at=at)
+
+    async def range(
+        self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
+    ) -> RangeResult:
+        """Keys in order; see `Store.range`."""
+        if at is not None and self._is_past(at):
+            return await self._past.range(keys, at, limit, max_bytes)
+        return await super().range(keys, at=at, limit=limit, max_bytes=max_bytes)
+
+    async def join(
+        self,
+        keys: Range,
+        *,
+        skip: int,
+        separator: bytes,
+        at: Revision | None = None,
+        limit: int = 0,
+        max_bytes: int,
+    ) -> JoinResult:
+        """Values as one piece of bytes; see `Store.join`."""
+        if at is None or not self._is_past(at):
+            return await super().join(
+                keys, skip=skip, separator=separator, at=at, limit=limit, max_bytes=max_bytes
+            )
+        page = await self._past.range(keys, at, limit, max_bytes)
+        body = separator.join(item.value[skip:] for item in page.items)
+        last = page.items[-1].key if page.items else ""
+        return JoinResult(page.revision, body, len(page.items), last, page.more)
+
+    async def count(self, keys: Range, *, at: Revision | None = None) -> int:
+        """Number of keys; see `Store.count`."""
+        if at is not None and self._is_past(at):
+            return await self._past.count(keys, at)
+        return await super().count(keys, at=at)
+
+    async def events(
+        self, *, after: Revision, keys: Range | None = None, max_bytes: int
+    ) -> tuple[Sequence[Event], Revision]:
+        """Events after a revision; see `Store.events`."""
+        if after >= self._compacted:
+            return await super().events(after=after, keys=keys, max_bytes=max_bytes)
+        floor = self._compacted
+        chosen, upto = await self._past.events(after, floor, keys, max_bytes)
+        left = max_bytes - sum(len(event.value) for event in chosen)
+        if upto < floor or floor != self._compacted or left <= 0:
+            return chosen, upto
+        newer, upto = await super().events(after=floor, keys=keys, max_bytes=left)
+        return [*chosen, *newer], upto
+
+    # ------------------------------------------------------------------ progress
+
+    async def newest(self) -> Revision:
+        """Newest revision that any writer made: a linearizable read of etcd.
+
+        An etcd whose word on progress is not to be trusted is written to instead, so that an event
+        comes after all that were before.
+
+        Raises:
+            StoreUnavailable: no majority answers.
+        """
+        with translated():
+            if self.trusts_progress:
+                return await self._client.newest()
+            return (await self._client.txn([], [Put(self._barrier, b"")])).revision
+
+    async def caught_up(self, revision: Revision) -> None:
+        """Wait until a revision has been told; ask etcd how far it is meanwhile."""
+        while self.arrivals.revision < revision:
+            if self.feed is not None:
+                self.feed.request_progress()
+            with trio.move_on_after(ASK_AGAIN_S):
+                await self.arrivals.wait_for(revision)
+
+    def on_commit(self, hook: CommitHook) -> None:
+        """Add a listener of the commit stream."""
+        self._hooks.add(hook)
+
+    def on_progress(self, hook: ProgressHook) -> None:
+        """Add a listener of progress without events."""
+        self._progress_hooks.append(hook)
+
+    # ------------------------------------------------------------------ writes
+
+    async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
+        """Write a new key; see `Store.create`."""
+        outcome = await self._put(key, value, 0, ttl_s)
+        if not outcome.succeeded:
+            raise KeyExists(key, _found(outcome, key) or outcome.revision)
+        revision = await self._announced(outcome.revision)
+        return KeyValue(key, value.at(revision), revision, revision)
+
+    async def update(
+        self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
+    ) -> KeyValue:
+        """Replace a key; see `Store.update`."""
+        if expected <= 0:
+            await self._refused(key)
+        before = self._live.get(key)
+        outcome = await self._put(key, value, expected, ttl_s)
+        if not outcome.succeeded:
+            self._lost(outcome, key)
+        revision = await self._announced(outcome.revision)
+        created = before.create_revision if before is not None else expected
+        return KeyValue(key, value.at(revision), revision, created)
+
+    async def delete(self, key: str, *, expected: Revision) -> Revision:
+        """Delete a key; see `Store.delete`."""
+        if expected <= 0:
+            await self._refused(key)
+        name = self._keys_of.to_etcd(key)
+        with translated():
+            outcome = await self._txn(name, expected, Delete(name))
+        if not outcome.succeeded:
+            self._lost(outcome, key)
+        return await self._announced(outcome.revision)
+
+    async def _put(self, key: str, value: Stamped, expected: Revision, ttl_s: float) -> Outcome:
+        name, data = self._keys_of.to_etcd(key), self._values.to_etcd(key, value)
+        try:
+            with translated():
+                try:
+                    outcome = await self._put_once(name, data, expected, ttl_s)
+                except etcd.LeaseNotFound:  # it ended by itself, or was revoked
+                    self._leases.forget()
+                    outcome = await self._put_once(name, data, expected, ttl_s)
+        except StoreFull:
+            self._refusing = FULL
+            raise
+        self._refusing = ""
+        return outcome
+
+    async def _put_once(
+        self, name: bytes, data: bytes, expected: Revision, ttl_s: float
+    ) -> Outcome:
+        lease = await self._leases.lease_for(ttl_s)
+        return await self._txn(name, expected, Put(name, data, lease))
+
+    async def _txn(self, name: bytes, expected: Revision, write: Put | Delete) -> Outcome:
+        """Write a key that is at a revision; say which state it has if it is at another.
+
+        Raises:
+            EtcdError: it fails.
+        """
+        self._queued += 1
+        try:
+            outcome = await self._client.txn(
+                [at_revision(name, expected)], [write], [Get(key=name)]
+            )
+        finally:
+            self._queued -= 1
+        self._writes += outcome.succeeded
+        return outcome
+
+    async def _refused(self, key: str) -> None:
+        """Refuse a write that expects no revision at all.
+
+        Raises:
+            KeyMissing: the key does not exist.
+            RevisionMismatch: it does.
+        """
+        name = self._keys_of.to_etcd(key)
+        with translated():
+            answer = await self._client.range(Get(key=name))
+        if not answer.kvs:
+            raise KeyMissing(key, answer.revision)
+        raise RevisionMismatch(key, answer.kvs[0].revision)
+
+    def _lost(self, outcome: Outcome, key: str) -> None:
+        """Say which state won.
+
+        Raises:
+            KeyMissing: the key does not exist.
+            RevisionMismatch: it is at another revision.
+        """
+        revision = _found(outcome, key)
+        if revision is None:
+            raise KeyMissing(key, outcome.revision)
+        raise RevisionMismatch(key, revision)
+
+    async def _announced(self, revision: Revision) -> Revision:
+        """Wait until what was written has come back, as long as that is usual."""
+        with trio.move_on_after(ANNOUNCED_MAX_S, shield=True):  # it is stored: a point, no span
+            await self.caught_up(revision)
+        return revision
+
+    @property
+    def freeing(self) -> Self:
+        """All updates: a full etcd takes none, and deletions all the same."""
+        return self
+
+    @property
+    def rewinding(self) -> None:
+        """No writing of several keys: etcd has one revision for a transaction."""
+
+    # ------------------------------------------------------------------ the rest
+
+    async def probe(self, limit_s: float) -> None:
+        """Ask etcd; see `Store.probe`."""
+        with translated():
+            await self._client.newest(timeout_s=limit_s)
+        if self.feed is not None and self.feed.behind:
+            raise StoreUnavailable(self.feed.behind)
+
+    async def compact(self, to: Revision) -> None:
+        """Have etcd forget what is older than a revision; see `Store.compact`."""
+        try:
+            await self._client.compact(to)
+        except etcd.Compacted:
+            raise errors.Compacted(to, max(to, self._past.compacted)) from None
+        except etcd.FutureRevision:
+            raise errors.FutureRevision(to, self.revision) from None
+        except EtcdError as error:
+            raise StoreUnavailable(str(error)) from error
+        self._past.compacted = max(to, self._past.compacted)
+        if to > self._compacted:
+            await self.caught_up(to)
+            await self._forget_before(to)
+
+    async def forget(self, to: Revision) -> None:
+        """Forget states of this replica that are older than a revision; etcd keeps its own."""
+        if self._compacted < to <= self._revision:
+            await self._forget_before(to)
+
+    def statistics(self) -> StoreStatistics:
+        """A snapshot of numbers; the size is that of the values in memory."""
+        numbers, feed = self._client.statistics(), self.feed
+        own = (
+            ("kubetrio_etcd_calls", "Calls of etcd since start.", numbers.calls),
+            ("kubetrio_etcd_failed_calls", "Calls of etcd that failed.", numbers.failed),
+            ("kubetrio_etcd_dials", "Connections to etcd that were tried.", numbers.dials),
+            ("kubetrio_etcd_broken_watches", "Watches of etcd that broke.",
+             feed.broken if feed else 0),
+            ("kubetrio_etcd_reloads", "Times that everything was read again.",
+             feed.reloads if feed else 0),
+            ("kubetrio_etcd_unreadable", "Values that cannot be read.", len(self._unreadable)),
+        )  # fmt: skip
+        return StoreStatistics(
+            revision=self.revision,
+            compacted=self.compacted,
+            writes=self._writes,
+            size_bytes=self._bytes,
+            queued=self._queued,
+            refusing=self._refusing,
+            failed_listeners=self._hooks.failures,
+            own=[Gauge(*row) for row in own],
+        )
+
+
+def _found(outcome: Outcome, key: str) -> Revision | None:
+    """Revision of a key that a transaction found in another state, None without the key."""
+    [answer] = outcome.answers
+    if not isinstance(answer, Ranged):
+        raise TypeError(f"{key}: etcd answered a read with {type(answer).__name__}")
+    return answer.kvs[0].revision if answer.kvs else None
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise errors of etcd as those of a store.
+
+    Raises:
+        StoreFull: etcd's database has reached its quota.
+        StoreUnavailable: etcd fails otherwise; the text is etcd's.
+    """
+    try:
+        yield
+    except etcd.NoSpace as error:
+        raise StoreFull from error
+    except EtcdError as error:
+        raise StoreUnavailable(str(error)) from error

@@ -1,0 +1,168 @@
+"""Follows etcd: all that is there at one revision, and every change from then on.
+
+One watch serves the whole prefix.  When it breaks it begins anew where it ended; where etcd has
+compacted what comes next, everything is read again.  Between two attempts there is a pause that
+grows and is not the same for any two servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn, Protocol
+
+import trio
+
+from kubetrio.env import Env
+from kubetrio.observe.logs import Log
+from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.etcd.client import Client
+from kubetrio.store.etcd.errors import Compacted, EtcdError
+from kubetrio.store.etcd.requests import Event, Get, KeyValue
+from kubetrio.store.etcd.watching import Watch, WatchSettings
+
+LOG = Log("kubetrio.store")
+PAGE_KEYS = 1000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
+
+
+class Follower(Protocol):
+    """What is told."""
+
+    @property
+    def revision(self) -> int:
+        """Revision up to which everything was told."""
+        ...
+
+    def replace(self, kvs: Sequence[KeyValue], revision: int) -> None:
+        """Take everything that is there at a revision, in the place of what was there."""
+        ...
+
+    def learn(self, events: Sequence[Event]) -> None:
+        """Take the changes of one revision or of several, complete ones, in order."""
+        ...
+
+    def progress(self, revision: int) -> None:
+        """Take it that all changes up to a revision were told."""
+        ...
+
+
+class RevisionsWentBack(StoreUnavailable):
+    """etcd has less history than this server has seen: it was restored from an older snapshot."""
+
+
+class Feed:
+    """The watch of one server.
+
+    Args:
+        client: of etcd.
+        keys: first key, and the end of the range.
+        follower: is told.
+        env: randomness.
+
+    Attributes:
+        broken: how often the watch broke.
+        reloads: how often everything was read again after the beginning.
+        behind: why nothing is told now, empty while the watch is open.
+    """
+
+    def __init__(
+        self, client: Client, keys: tuple[bytes, bytes], follower: Follower, env: Env
+    ) -> None:
+        self._client = client
+        self._keys = keys
+        self._follower = follower
+        self._env = env
+        self._watch: Watch | None = None
+        self.broken = 0
+        self.reloads = 0
+        self.behind = ""
+
+    async def load(self) -> None:
+        """Read everything at one revision.
+
+        Raises:
+            EtcdError: etcd fails.
+        """
+        key, end = self._keys
+        kvs: list[KeyValue] = []
+        revision = 0
+        while True:
+            page = await self._client.range(
+                Get(key=key, end=end, limit=PAGE_KEYS, revision=revision)
+            )
+            revision = revision or page.revision
+            kvs += page.kvs
+            if not page.more or not page.kvs:
+                break
+            key = page.kvs[-1].key + b"\0"
+        self._follower.replace(kvs, revision)
+
+    def request_progress(self) -> None:
+        """Have etcd say how far it is, if the watch is open."""
+        if self._watch is not None:
+            self._watch.request_progress()
+
+    async def run(self) -> NoReturn:
+        """Follow until cancelled.
+
+        Raises:
+            RevisionsWentBack: etcd was restored from a snapshot.
+        """
+        pause_s = FIRST_PAUSE_S
+        while True:
+            begun = trio.current_time()
+            try:
+                await self._follow()
+            except Compacted as error:
+                LOG.warning("etcd has compacted what comes next: everything is read again",
+                            revision=self._follower.revision)  # fmt: skip
+                await self._reload(error)
+            except EtcdError as error:
+                self.behind = str(error)
+                LOG.warning("the watch of etcd is broken, and begins anew", reason=str(error))
+            finally:
+                self._watch = None
+            self.broken += 1
+            if trio.current_time() - begun > LONGEST_PAUSE_S:
+                pause_s = FIRST_PAUSE_S
+            await trio.sleep(pause_s * self._env.rng.uniform(0.5, 1.5))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _reload(self, error: Compacted) -> None:
+        self.behind = str(error)
+        try:
+            await self.load()
+        except EtcdError as failure:
+            LOG.warning("etcd cannot be read again yet", reason=str(failure))
+        else:
+            self.reloads += 1
+
+    async def _follow(self) -> NoReturn:
+        """Tell of each change until the watch breaks."""
+        begin, end = self._keys
+        follower = self._follower
+        settings = WatchSettings(key=begin, end=end, start_revision=follower.revision + 1)
+        async with self._client.watch(settings) as watch:
+            if watch.revision < follower.revision:
+                raise RevisionsWentBack(
+                    f"etcd is at revision {watch.revision}, this server has seen "
+                    f"{follower.revision}: etcd was restored from a snapshot; start this server "
+                    "again so that it reads everything anew"
+                )
+            self._watch, self.behind = watch, ""
+            # What comes with one revision is told together, though messages may split it.
+            pending: list[Event] = []
+            while True:
+                batch = await watch.receive()
+                pending += batch.events
+                if batch.progress:
+                    _tell(pending, follower.learn)
+                    follower.progress(batch.revision)
+                elif not batch.more:
+                    _tell(pending, follower.learn)
+
+
+def _tell(pending: list[Event], learn: Callable[[Sequence[Event]], None]) -> None:
+    if pending:
+        learn(tuple(pending))
+        pending.clear()

@@ -1,0 +1,94 @@
+"""Open a replica on etcd, and close it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import NoReturn
+
+import trio
+
+from kubetrio.env import Env
+from kubetrio.runtime.groups import ungrouped
+from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.etcd.client import ClientSettings, open_client
+from kubetrio.store.etcd.compaction import Compactor
+from kubetrio.store.etcd.engine import EtcdStore
+from kubetrio.store.etcd.errors import EtcdError
+from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.mapping import Mapping
+from kubetrio.store.model import Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSettings:
+    """A replica.
+
+    Args:
+        client: how etcd is reached.
+        lease_reuse_s: seconds for which a lease is given to other values.
+        compaction_interval_s: seconds between turns of compaction; 0 to take no part.
+        history_window_s: seconds for which this replica keeps old states of its own.
+    """
+
+    client: ClientSettings
+    lease_reuse_s: float = 60.0
+    compaction_interval_s: float = 300.0
+    history_window_s: float = 300.0
+
+
+def trusts_progress(version: str) -> bool:
+    """Whether an etcd tells progress only after all changes before it.
+
+    Args:
+        version: of etcd.
+
+    Source: etcd-io/etcd#15220; k8s.io/apiserver/pkg/storage/feature (RequestWatchProgress).
+    """
+    numbers = [int(part) for part in version.partition("-")[0].split(".")[:3] if part.isdigit()]
+    if numbers[:2] == [3, 4]:
+        return numbers >= [3, 4, 31]
+    return numbers >= [3, 5, 13]
+
+
+@ungrouped
+@asynccontextmanager
+async def open_store(
+    settings: ReplicaSettings, mapping: Mapping, env: Env
+) -> AsyncIterator[EtcdStore]:
+    """Read everything that etcd has, and follow it for as long as the block lasts.
+
+    Args:
+        settings: of the replica.
+        mapping: of keys and values.
+        env: randomness.
+
+    Raises:
+        StoreUnavailable: etcd cannot be read, or was restored from a snapshot meanwhile.
+    """
+    async with open_client(settings.client, env) as client, trio.open_nursery() as nursery:
+        store = EtcdStore(client, mapping, settings.lease_reuse_s, env.now)
+        feed = store.feed = Feed(client, mapping.keys.everything, store, env)
+        try:
+            store.trusts_progress = trusts_progress((await client.status()).version)
+            await feed.load()
+        except EtcdError as error:
+            raise StoreUnavailable(f"etcd: {error}") from error
+        nursery.start_soon(feed.run, name="watch of etcd")
+        compactor = Compactor(client, settings.compaction_interval_s)
+        nursery.start_soon(compactor.run, name="compaction of etcd")
+        nursery.start_soon(_forget, store, settings.history_window_s, name="history")
+        yield store
+        nursery.cancel_scope.cancel()
+
+
+async def _forget(store: EtcdStore, window_s: float) -> NoReturn:
+    """Forget states of the replica that are older than the history window, until cancelled."""
+    marks: deque[Revision] = deque()
+    while True:
+        marks.append(store.revision)
+        await trio.sleep(window_s / 5)
+        if len(marks) > 5:
+            await store.forget(marks.popleft())
