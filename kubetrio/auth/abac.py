@@ -123,7 +123,7 @@ def read_policies(data: bytes, path: str) -> tuple[Policies, bool]:
     Raises:
         PolicyError: a line is no policy; the text names file and line.
     """
-    found: list[Policy] = []
+    policies: list[Policy] = []
     old = False
     for number, line in _lines(data, path):
         text = line.decode("utf-8", "replace")
@@ -132,9 +132,9 @@ def read_policies(data: bytes, path: str) -> tuple[Policies, bool]:
         except ValueError as error:
             where = f"error reading policy file {path}, line {number}: {text}"
             raise PolicyError(f"{where}: {error}") from error
-        found.append(policy)
+        policies.append(policy)
         old = old or not versioned
-    return Policies(found), old
+    return Policies(policies), old
 
 
 def _lines(data: bytes, path: str) -> Iterator[tuple[int, bytes]]:
@@ -179,8 +179,8 @@ def _typed(value: Any, members: Mapping[str, type], struct: str) -> dict[str, An
     if not isinstance(value, dict):
         word = type_word(value)
         raise ValueError(f"json: cannot unmarshal {word} into Go struct field {struct}")
-    found = {name: value[name] for name in members if value.get(name) is not None}
-    for name, member in found.items():
+    present = {name: value[name] for name in members if value.get(name) is not None}
+    for name, member in present.items():
         if type(member) is not members[name]:
             type_name = "bool" if members[name] is bool else "string"
             word = type_word(member)
@@ -188,7 +188,7 @@ def _typed(value: Any, members: Mapping[str, type], struct: str) -> dict[str, An
                 f"json: cannot unmarshal {word} into Go struct field {struct}.{name} "
                 f"of type {type_name}"
             )
-    return found
+    return present
 
 
 def _new(found: Mapping[str, Any]) -> Policy:

@@ -303,16 +303,16 @@ class Authenticator:
         for method in self._tokens:
             cached = cached or id(method) in self._cached
             try:
-                found = method.authenticate_token(token, audiences)
-                if found is not None and not isinstance(found, Found):
-                    found = yield found
+                answer = method.authenticate_token(token, audiences)
+                if answer is not None and not isinstance(answer, Found):
+                    answer = yield answer
             except BadCredentials as error:
                 errors.append(str(error))
                 notes.update(error.annotations)
                 continue
-            if found is not None:
-                notes.update(found.annotations)
-                return Reviewed(found, annotations=notes, cached=cached)
+            if answer is not None:
+                notes.update(answer.annotations)
+                return Reviewed(answer, annotations=notes, cached=cached)
         told = dict.fromkeys((BAD_TOKEN, *errors))
         why = f"[{', '.join(told)}]" if errors else BAD_TOKEN
         return Reviewed(None, why, notes, cached)

@@ -171,8 +171,8 @@ async def _decided_later(
     if verdict.decision is not Decision.NO_OPINION:
         return verdict
     unsure.append(verdict)
-    found = _decided(rest, attributes, unsure)
-    return found if isinstance(found, Verdict) else await found
+    decision = _decided(rest, attributes, unsure)
+    return decision if isinstance(decision, Verdict) else await decision
 
 
 TOLD_CHARS = 4096
@@ -197,8 +197,8 @@ def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
     user, verb = quote(attributes.user.name), attributes.verb
     why = f": {reason}" if reason else ""
     if not attributes.resource_request:
-        said = sanitized(f"User {user} cannot {verb} path {quote(told(attributes.path))}")
-        return ApiError(403, "Forbidden", f"forbidden: {said}{why}", {}, headers=NOSNIFF)
+        text = sanitized(f"User {user} cannot {verb} path {quote(told(attributes.path))}")
+        return ApiError(403, "Forbidden", f"forbidden: {text}{why}", {}, headers=NOSNIFF)
     resource = GroupResource(told(attributes.api_group), told(attributes.resource))
     name = told(attributes.name)
     subject = f'{resource} "{name}"' if name else str(resource)
@@ -210,10 +210,10 @@ def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
         if attributes.namespace
         else "at the cluster scope"
     )
-    said = sanitized(
+    text = sanitized(
         f"User {user} cannot {verb} resource {quote(path)} "
         f"in API group {quote(resource.group)} {where}"
     )
     details = resource_details(resource, name)
-    message = f"{subject} is forbidden: {said}{why}"
+    message = f"{subject} is forbidden: {text}{why}"
     return ApiError(403, "Forbidden", message, details, headers=NOSNIFF)

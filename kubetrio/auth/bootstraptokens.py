@@ -97,15 +97,15 @@ class BootstrapTokens:
     def _judge(self, token_id: bytes, secret: bytes, common: tuple[str, ...]) -> Walk[Found | None]:
         name = token_id.decode()
         key = self._registry.resources["", "v1", SECRETS].key(NAMESPACE, SECRET_PREFIX + name)
-        found = self._objects.known(key)
-        if found is None:
+        item = self._objects.known(key)
+        if item is None:
             try:
-                found = yield self._objects.get(key)
+                item = yield self._objects.get(key)
             except StoreError as error:
                 raise BadCredentials(str(error)) from None
-        if found is None or found.deleted is not None:
+        if item is None or item.deleted is not None:
             return None
-        data = found.bootstrap
+        data = item.bootstrap
         fits = compare_digest(data.get("token-secret", b""), secret)
         if not fits or data.get("token-id") != token_id:
             return None

@@ -121,7 +121,7 @@ def texts_of(value: Any) -> tuple[str, ...]:
     """
     if value is None:
         return ()
-    found: Sequence[Any] = [value] if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    texts: Sequence[Any] = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         raise ExpressionError("expression must return a string or a list of strings")
-    return tuple(one for one in found if one)
+    return tuple(one for one in texts if one)

@@ -121,15 +121,15 @@ class Mapper:
         source = self._config.groups
         if source.claim and source.claim in claims:
             value = claims[source.claim]
-            found = value if isinstance(value, list) else [] if value is None else [value]
-            if not all(isinstance(one, str) or one is None for one in found):
-                what = next(one for one in found if not isinstance(one, str) and one is not None)
+            groups = value if isinstance(value, list) else [] if value is None else [value]
+            if not all(isinstance(one, str) or one is None for one in groups):
+                what = next(one for one in groups if not isinstance(one, str) and one is not None)
                 word = "array" if isinstance(value, list) else type_word(what)
                 raise ClaimError(
                     f"oidc: parse groups claim {quote(source.claim)}: json: cannot unmarshal "
                     f"{word} into Go value of type string"
                 )
-            return tuple((source.prefix or "") + (one or "") for one in found)
+            return tuple((source.prefix or "") + (one or "") for one in groups)
         if self._compiled.groups is None:
             return ()
         try:
@@ -176,11 +176,11 @@ class Mapper:
                 continue
             if rule.claim not in claims:
                 raise ClaimError(f"oidc: required claim {rule.claim} not present in ID token")
-            found = _text(claims, rule.claim, f"oidc: parse claim {rule.claim}")
-            if found != rule.required_value:
+            text = _text(claims, rule.claim, f"oidc: parse claim {rule.claim}")
+            if text != rule.required_value:
                 raise ClaimError(
                     f"oidc: required claim {rule.claim} value does not match. "
-                    f"Got = {found}, want = {rule.required_value}"
+                    f"Got = {text}, want = {rule.required_value}"
                 )
 
 

@@ -121,8 +121,8 @@ def issuer_of(token: bytes) -> str | None:
         payload = orjson.loads(_decoded(token.split(b".", 2)[1]))
     except ValueError:
         return None
-    found = payload.get("iss") if isinstance(payload, dict) else None
-    return found if isinstance(found, str) else None
+    issuer = payload.get("iss") if isinstance(payload, dict) else None
+    return issuer if isinstance(issuer, str) else None
 
 
 def _decoded(part: bytes) -> bytes:
@@ -148,10 +148,10 @@ def verified(token: bytes, keys: KeySet) -> dict[str, Any]:
     key_id = header.get("kid", "")
     if not isinstance(key_id, str) or "crit" in header or "b64" in header:
         raise BadSignature("invalid header")
-    found = keys.of(key_id)
-    if not found:
+    candidates = keys.of(key_id)
+    if not candidates:
         raise BadSignature("invalid signature, no keys found")
-    if not any(header.get("alg") in one.algorithms and _signed(token, one) for one in found):
+    if not any(header.get("alg") in one.algorithms and _signed(token, one) for one in candidates):
         raise BadSignature("go-jose/go-jose: error in cryptographic primitive")
     try:
         return _strict(_decoded(body))
@@ -199,12 +199,12 @@ class _Twice(ValueError):
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise _Twice(f"json: duplicate key '{twice}' in object")
-    return found
+    return members
 
 
 def _no_number(text: str) -> Any:
@@ -218,14 +218,14 @@ def _strict(data: bytes) -> dict[str, Any]:
         ValueError: it is none.
     """
     try:
-        found = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
+        parsed = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ValueError("no object")
-    if is_deeper(found, MOST_DEPTH):
+    if is_deeper(parsed, MOST_DEPTH):
         raise ValueError("nested too deep")
-    return found
+    return parsed
 
 
 # ---------------------------------------------------------------------- claims
@@ -284,45 +284,45 @@ _GO_NAMES = {bool: "bool", dict: "object", float: "number", int: "number", list:
 
 def _mismatch(value: Any, wanted: str) -> BadClaims:
     """A claim is of another type, as Go says it."""
-    found = _GO_NAMES.get(type(value), "string")
-    return BadClaims(f"json: cannot unmarshal {found} into Go value of type {wanted}")
+    go_name = _GO_NAMES.get(type(value), "string")
+    return BadClaims(f"json: cannot unmarshal {go_name} into Go value of type {wanted}")
 
 
 def _text(holder: Mapping[str, Any], name: str) -> str:
-    found = holder.get(name)
-    if found is None:
+    text = holder.get(name)
+    if text is None:
         return ""
-    if not isinstance(found, str):
-        raise _mismatch(found, "string")
-    return found
+    if not isinstance(text, str):
+        raise _mismatch(text, "string")
+    return text
 
 
 def _date(holder: Mapping[str, Any], name: str) -> int | None:
-    found = holder.get(name)
-    if found is None:
+    date = holder.get(name)
+    if date is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(date, bool) or not isinstance(date, int | float):
         raise BadClaims(_NUMBER)
-    if not -_FURTHEST <= found <= _FURTHEST:  # which infinity is not, and what is no number neither
+    if not -_FURTHEST <= date <= _FURTHEST:  # which infinity is not, and what is no number neither
         raise BadClaims(_NUMBER)
-    return int(found)
+    return int(date)
 
 
 def _audiences(payload: Mapping[str, Any]) -> tuple[str, ...]:
     if "aud" not in payload:
         return ()
-    found = payload["aud"]
-    if isinstance(found, str):
-        return (found,)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    audiences = payload["aud"]
+    if isinstance(audiences, str):
+        return (audiences,)
+    if not isinstance(audiences, list) or not all(isinstance(one, str) for one in audiences):
         raise BadClaims(_AUDIENCE)
-    return tuple(found)
+    return tuple(audiences)
 
 
 def _ref(private: Mapping[str, Any], name: str) -> Ref | None:
-    found = private.get(name)
-    if found is None:
+    reference = private.get(name)
+    if reference is None:
         return None
-    if not isinstance(found, dict):
-        raise _mismatch(found, "serviceaccount.ref")
-    return Ref(_text(found, "name"), _text(found, "uid"))
+    if not isinstance(reference, dict):
+        raise _mismatch(reference, "serviceaccount.ref")
+    return Ref(_text(reference, "name"), _text(reference, "uid"))

@@ -93,8 +93,8 @@ def wanted_user(headers: Iterable[tuple[bytes, bytes]]) -> UserInfo | None:
         return UserInfo(name, uid, tuple(groups), extra)
     if not (uid or groups or extra):
         return None
-    said = (uid, *groups, *extra, *chain.from_iterable(extra.values()))
-    if sum(map(len, said)) > SHOWN_CHARS:
+    texts = (uid, *groups, *extra, *chain.from_iterable(extra.values()))
+    if sum(map(len, texts)) > SHOWN_CHARS:
         uid, groups, extra = uid[:SHOWN_CHARS], [], {}  # strangers' texts cost time to print
     raise bad_request(
         f'requested &user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_texts(groups)}, '
@@ -304,13 +304,13 @@ class Impersonation:
         """
         begun = trio.current_time()
         try:
-            found = await self._first(wanted, attributes)
+            allowed = await self._first(wanted, attributes)
         except ApiError:
             self._attempts["denied", ""].observe(trio.current_time() - begun)
             raise
-        mode = found.constraint.removeprefix("impersonate:") or LEGACY
+        mode = allowed.constraint.removeprefix("impersonate:") or LEGACY
         self._attempts["allowed", mode].observe(trio.current_time() - begun)
-        return found
+        return allowed
 
     async def _first(self, wanted: UserInfo, attributes: Attributes) -> Impersonated:
         """What the first mode makes of a request that allows it."""

@@ -151,7 +151,7 @@ class JwtIssuers:
     ) -> Found:
         began, result = trio.current_time(), "failure"
         try:
-            found = await one.user_of(token, claims)
+            answer = await one.user_of(token, claims)
             result = "success"
         except BadCredentials as error:
             log.verbose(2, "token of an issuer is not good", issuer=one.issuer, reason=str(error))
@@ -159,7 +159,7 @@ class JwtIssuers:
         finally:
             key = (result, hash_of(one.issuer))
             self._latency.setdefault(key, Histogram(BUCKETS)).observe(trio.current_time() - began)
-        return found._replace(audiences=audiences)
+        return answer._replace(audiences=audiences)
 
     def problems(self) -> list[str]:
         """What keeps issuers from being used, a line each."""
@@ -214,18 +214,18 @@ class JwtIssuers:
             self._reloaded("failure")
             self._settle(data)
             return
-        made = self._made(issuers)
-        nursery.start_soon(made.run, name="new token issuers")
+        issuer_set = self._made(issuers)
+        nursery.start_soon(issuer_set.run, name="new token issuers")
         with trio.move_on_after(HEALTHY_WITHIN_S):
-            await _healthy(made)
-        if problems := made.problems():
-            made.scope.cancel()
+            await _healthy(issuer_set)
+        if problems := issuer_set.problems():
+            issuer_set.scope.cancel()
             log.warning("failed to update authentication config", reason="; ".join(problems))
             self._reloaded("failure")
             return
-        old, self._set = self._set, made
+        old, self._set = self._set, issuer_set
         call_all(self._subscribers)
-        gone = {one.issuer for one in old.tokens} - {one.issuer for one in made.tokens}
+        gone = {one.issuer for one in old.tokens} - {one.issuer for one in issuer_set.tokens}
         nursery.start_soon(self._retire, old, gone, name="former token issuers")
         self._config_hash = hash_of(data)
         self._reloaded("success")

@@ -137,7 +137,7 @@ def public_keys(data: bytes) -> list[VerifyingKey]:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    found = []
+    keys = []
     for block in pem_blocks(data):
         for read in _readers():
             try:
@@ -145,11 +145,11 @@ def public_keys(data: bytes) -> list[VerifyingKey]:
             except (ValueError, TypeError, UnsupportedAlgorithm):
                 continue
             if isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
-                found.append(verifying_key(key))
+                keys.append(verifying_key(key))
             break
-    if not found:
+    if not keys:
         raise KeyFileError("data does not contain any valid RSA or ECDSA public keys")
-    return found
+    return keys
 
 
 def private_key(data: bytes) -> Private:

@@ -311,11 +311,11 @@ class OidcTokens:
     def _claim_verifier(self, issuer: str) -> Verifier | None:
         if issuer == self.issuer:
             return self._verifier
-        found = self._claim_issuers.get(issuer)
-        if found is None and len(self._claim_issuers) < MOST_CLAIM_ISSUERS:
-            found = self._claim_issuers[issuer] = self._verifier_of(issuer)
-            self._background.start(found.provider.discover, "issuer of distributed claims")
-        return found
+        verifier = self._claim_issuers.get(issuer)
+        if verifier is None and len(self._claim_issuers) < MOST_CLAIM_ISSUERS:
+            verifier = self._claim_issuers[issuer] = self._verifier_of(issuer)
+            self._background.start(verifier.provider.discover, "issuer of distributed claims")
+        return verifier
 
 
 def _object_of(value: Any, what: str) -> dict[str, Any]:

@@ -232,15 +232,15 @@ class Provider:
         self.changed.set()
 
     async def _discovered(self) -> str:
-        said = document(await self._fetcher.get(self._discovery_url))
-        if said.get("issuer") != self.issuer:
-            named = said.get("issuer")
+        discovery = document(await self._fetcher.get(self._discovery_url))
+        if discovery.get("issuer") != self.issuer:
+            named = discovery.get("issuer")
             shown = quote(named if isinstance(named, str) else "")
             raise FetchError(
                 "oidc: issuer did not match the issuer returned by provider, "
                 f"expected {quote(self.issuer)} got {shown}"
             )
-        url = said.get("jwks_uri")
+        url = discovery.get("jwks_uri")
         if not isinstance(url, str) or not url:
             raise FetchError("provider did not return JWKS URL")
         return url

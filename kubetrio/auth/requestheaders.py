@@ -96,9 +96,9 @@ class RequestHeaders:
 
 def _first(raw: Sequence[tuple[bytes, bytes]], names: Sequence[bytes]) -> str:
     """The value of the first of some headers that has one; of several with a name, the first."""
-    for wanted in names:
+    for name in names:
         for header, value in raw:
-            if header == wanted:
+            if header == name:
                 if value:
                     return _text(value)
                 break

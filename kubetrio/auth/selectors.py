@@ -144,15 +144,15 @@ def _reviewed(
     parse: Callable[[str], Read],
     read: Callable[[Mapping[str, Any]], SelectorRequirement | None],
 ) -> Read:
-    found = Read()
+    requirements = Read()
     if selector is None:
-        return found
+        return requirements
     if raw := selector.get("rawSelector"):
-        found = parse(raw)
+        requirements = parse(raw)
     if asked := selector.get("requirements"):
         known = [one for one in map(read, asked) if one is not None]
-        found = _some(known, failed=len(known) < len(asked))
-    return found
+        requirements = _some(known, failed=len(known) < len(asked))
+    return requirements
 
 
 def reviewed_fields(selector: Mapping[str, Any] | None) -> Read:

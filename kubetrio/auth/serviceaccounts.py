@@ -250,9 +250,9 @@ class ServiceAccountTokens:
         if claims is None:
             return None
         known = _Known(claims, user_of(claims), len(token))
-        found = yield from self._judge(known, digest, audiences)
+        answer = yield from self._judge(known, digest, audiences)
         self._remember(digest, known)
-        return found
+        return answer
 
     def _verify(self, token: bytes) -> Claims | None:
         if issuer_of(token) not in self._recognised:
@@ -313,13 +313,13 @@ class ServiceAccountTokens:
     def _seen(self, plural: str, namespace: str, name: str) -> Walk[Seen | None]:
         kind = self._registry.resources["", "v1", plural]
         key = kind.key(namespace if kind.namespaced else "", name)
-        found = self._objects.known(key)
-        if found is None and name:
+        seen = self._objects.known(key)
+        if seen is None and name:
             try:
-                found = yield self._objects.get(key)
+                seen = yield self._objects.get(key)
             except StoreError as error:
                 raise BadCredentials(str(error)) from None
-        return found
+        return seen
 
     def _judge_bound(self, claims: Claims, notes: _Notes) -> Walk[None]:
         now = self._env.now()
@@ -346,15 +346,15 @@ class ServiceAccountTokens:
         for role, plural, other in bound:
             if other is None:
                 continue
-            found = yield from self._seen(plural, namespace, other.name)
-            if found is None:
+            seen = yield from self._seen(plural, namespace, other.name)
+            if seen is None:
                 raise BadCredentials(INVALIDATED)
-            if found.uid != other.uid:
+            if seen.uid != other.uid:
                 raise BadCredentials(
-                    f"{role} UID ({found.uid}) does not match service account {role} ref claim "
+                    f"{role} UID ({seen.uid}) does not match service account {role} ref claim "
                     f"({other.uid})"
                 )
-            if found.deleted is not None and found.deleted < too_old:
+            if seen.deleted is not None and seen.deleted < too_old:
                 raise BadCredentials(INVALIDATED)
         if claims.warn_after:
             if now > claims.warn_after:

@@ -55,12 +55,12 @@ def _decoded(part: bytes) -> bytes:
         raise Malformed("illegal base64 data")
     try:
         # The standard library ignores what is not in the alphabet.
-        found = urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+        decoded = urlsafe_b64decode(part + b"=" * (-len(part) % 4))
     except (binascii.Error, ValueError):
         raise Malformed("illegal base64 data") from None
-    if len(found) != len(part) * 3 // 4:
+    if len(decoded) != len(part) * 3 // 4:
         raise Malformed("illegal base64 data")
-    return found
+    return decoded
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -132,9 +132,9 @@ def _check(
     if value is None:
         return
     kind = type(value).__name__
-    wanted = {"string": "str", "bool": "bool"}.get(shape) if isinstance(shape, str) else None
+    type_name = {"string": "str", "bool": "bool"}.get(shape) if isinstance(shape, str) else None
     fits = (
-        kind == wanted
+        kind == type_name
         or (isinstance(shape, list) and kind == "list")
         or (isinstance(shape, Struct) and kind == "dict")
     )

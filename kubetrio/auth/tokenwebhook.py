@@ -159,10 +159,10 @@ def _status(answer: Answer, version: str) -> Mapping[str, Any]:
         raise BadCredentials(f"the webhook's answer is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise BadCredentials("the webhook's answer is no TokenReview")
-    kind, said = value.get("kind", "TokenReview"), value.get("apiVersion", version)
-    if kind != "TokenReview" or said != version:
+    kind, api_version = value.get("kind", "TokenReview"), value.get("apiVersion", version)
+    if kind != "TokenReview" or api_version != version:
         raise BadCredentials(
-            f"the webhook answered with a {kind} of {said}, not a TokenReview of {version}"
+            f"the webhook answered with a {kind} of {api_version}, not a TokenReview of {version}"
         )
     status = value.get("status")
     return status if isinstance(status, dict) else {}
@@ -188,7 +188,7 @@ def _user(value: Any) -> UserInfo:
 
 
 def _texts(value: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    found = value.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    texts = value.get(name) or []
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         raise BadCredentials(f"the webhook's answer has {name} that are no list of texts")
-    return tuple(found)
+    return tuple(texts)

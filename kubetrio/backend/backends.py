@@ -162,16 +162,16 @@ class Backends:
 
     async def _context(self, trust: PeerVerification) -> ssl.SSLContext:
         async with self._lock:
-            made = self._contexts.get(trust)
-            if made is not None and trio.current_time() - made[0] < FRESH_S:
-                return made[1]
+            entry = self._contexts.get(trust)
+            if entry is not None and trio.current_time() - entry[0] < FRESH_S:
+                return entry[1]
             try:
                 context = await self.env.run_blocking(self._make_context, trust)
             except (OSError, pki.PkiError) as error:  # ssl.SSLError is an OSError
-                if made is not None:
+                if entry is not None:
                     log.warning("certificates for kubelets are not read again", reason=str(error))
-                    self._contexts[trust] = (trio.current_time(), made[1])
-                    return made[1]
+                    self._contexts[trust] = (trio.current_time(), entry[1])
+                    return entry[1]
                 raise DialError(f"cannot load certificates for kubelets: {error}") from error
             self._contexts[trust] = (trio.current_time(), context)
             return context

@@ -96,10 +96,10 @@ async def addresses_of(host: str) -> tuple[str, ...]:
     except ValueError:
         pass
     try:
-        found = await trio.socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = await trio.socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise DialError(f"dial tcp: lookup {host}: no such host") from None
-    return tuple(dict.fromkeys(str(each[4][0]) for each in found))
+    return tuple(dict.fromkeys(str(each[4][0]) for each in infos))
 
 
 async def dial(address: str, port: str, tls: Tls | None, timeout_s: float) -> Transport:

@@ -106,12 +106,12 @@ class Guard:
                 away from it.
         """
         try:
-            found = tuple(meanings(address))
+            addresses = tuple(meanings(address))
         except ValueError:
             return False
-        if any(map(_nowhere, found)) or not (kubelet or proxyable(address)):
+        if any(map(_nowhere, addresses)) or not (kubelet or proxyable(address)):
             return False
-        return not any(self._own(each, port) for each in found)
+        return not any(self._own(each, port) for each in addresses)
 
     def _own(self, address: Address, port: int) -> bool:
         """Whether this server answers at an address."""

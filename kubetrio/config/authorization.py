@@ -89,11 +89,11 @@ def _modes_fit(chosen: Authorization) -> ConfigError | None:
     """Modes exist, once each, and have what they need."""
     if chosen.config_file is not None:
         return None
-    found = list(_problems(chosen))
-    if not found:
+    problems = list(_problems(chosen))
+    if not problems:
         return None
     return error_of(
-        Authorization, ("modes",), found[0] if len(found) == 1 else f"[{', '.join(found)}]"
+        Authorization, ("modes",), problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     )
 
 

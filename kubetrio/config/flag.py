@@ -241,13 +241,13 @@ def rows(of: type[Section], name: str = "") -> Iterator[FlagRow]:
     """
     for one in fields(of):
         about = flag_of(one)
-        made = one.default_factory
+        factory = one.default_factory
         if about is None:
-            yield from rows(cast("type[Section]", made), one.name)
+            yield from rows(cast("type[Section]", factory), one.name)
             continue
         default: Any = one.default
-        if callable(made):
-            default = made()
+        if callable(factory):
+            default = factory()
         elif about.command_default is not None:
             default = about.command_default
         yield FlagRow(

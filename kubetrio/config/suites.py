@@ -104,17 +104,17 @@ def hsts_problem(directives: tuple[str, ...]) -> str:
 
     Source: RFC 6797, 6.1; kube-apiserver takes these three and no others.
     """
-    found = []
+    problems = []
     for directive in directives:
         if not directive.strip():
-            found.append("empty value in strict-transport-security-directives")
+            problems.append("empty value in strict-transport-security-directives")
         elif directive not in ("includeSubDomains", "preload"):
             parts = directive.split("=")
             if len(parts) != 2 or parts[0] != "max-age":
-                found.append(
+                problems.append(
                     "--strict-transport-security-directives invalid, allowed values: "
                     "max-age=expireTime, includeSubDomains, preload. see "
                     "https://tools.ietf.org/html/rfc6797#section-6.1 for more information"
                 )
-    unique = list(dict.fromkeys(found))
+    unique = list(dict.fromkeys(problems))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]" if unique else ""

@@ -183,13 +183,13 @@ def printed(
         terminal: what the command line does besides.
         terminal_rows: flags of that, by name.
     """
-    found = [(row, value) for row, value in values(config) if row.flag.name]
-    found += [
+    given = [(row, value) for row, value in values(config) if row.flag.name]
+    given += [
         (row, getattr(terminal, row.field))
         for name, row in terminal_rows.items()
         if name not in NOT_IN_FILES
     ]
-    for title, rows in groupby(found, key=lambda pair: pair[0].group):
+    for title, rows in groupby(given, key=lambda pair: pair[0].group):
         yield f"# {title}"
         for row, value in rows:
             yield line_of(row, value)

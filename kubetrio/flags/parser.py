@@ -174,16 +174,16 @@ def mistakes(wrong: Sequence[str], text: str) -> str:
         text: the help, which names the flags there are.
     """
     known = re.findall(r"--[a-z][a-z0-9-]*", text)
-    said: list[str] = []
+    messages: list[str] = []
     value_may_follow = False
     for argument in wrong:
         name, given, _ = argument.partition("=")
         if not name.startswith("-"):
             if not value_may_follow:
-                said.append(f"unexpected argument: {argument}")
+                messages.append(f"unexpected argument: {argument}")
             value_may_follow = False
             continue
         value_may_follow = not given
         near = get_close_matches(f"--{name.lstrip('-').replace('_', '-')}", known, 1)
-        said.append(f"unknown flag: {name}{f', did you mean {near[0]}?' if near else ''}")
-    return "; ".join(said)
+        messages.append(f"unknown flag: {name}{f', did you mean {near[0]}?' if near else ''}")
+    return "; ".join(messages)

@@ -218,10 +218,10 @@ class Outgoing:
     async def _client(self, target: Target) -> httpx2.AsyncClient:
         import httpx2
 
-        found = self._clients.get(target)
-        if found is not None:
+        client = self._clients.get(target)
+        if client is not None:
             self._clients.move_to_end(target)
-            return found
+            return client
         context = await self._env.run_blocking(_context, target)
         if target in self._clients:  # another task was faster
             return self._clients[target]

@@ -112,21 +112,25 @@ def load_authentication(config: Config) -> AuthenticationFiles:
         MethodError: a file or what it says cannot be used.
     """
     chosen = config.authenticators
-    said, data = _configuration(chosen)
-    anonymous = _anonymous(said, config.auth.anonymous_auth)
+    configuration, data = _configuration(chosen)
+    anonymous = _anonymous(configuration, config.auth.anonymous_auth)
     if anonymous.enabled and ALWAYS_ALLOW in config.authorization.modes:
         log.warning(TOO_OPEN)
         anonymous = Anonymous(enabled=False)
     issuers = None
-    if said.jwt or chosen.authentication_config is not None:
+    if configuration.jwt or chosen.authentication_config is not None:
         from kubetrio.kinds.authentication.configuration import ConfigurationError, compiled
 
         try:
-            issuers = compiled(said, config.auth.service_account_issuers)
+            issuers = compiled(configuration, config.auth.service_account_issuers)
         except ConfigurationError as error:
             raise MethodError(str(error)) from error
     return AuthenticationFiles(
-        said=said, data=data, issuers=issuers, anonymous=anonymous, webhook=_webhook(chosen)
+        said=configuration,
+        data=data,
+        issuers=issuers,
+        anonymous=anonymous,
+        webhook=_webhook(chosen),
     )
 
 
@@ -258,13 +262,13 @@ def _read_again(file: Path, jwt: JwtIssuers, first: AuthenticationConfig) -> Non
     """
     try:
         data = file.read_bytes()
-        said = parse(data)
-        if said.anonymous != first.anonymous:
+        configuration = parse(data)
+        if configuration.anonymous != first.anonymous:
             raise StrictError(CHANGED)
     except (OSError, StrictError):
         jwt.failed()
         raise
-    jwt.exchange(said, data)
+    jwt.exchange(configuration, data)
 
 
 def _webhook(chosen: Authenticators) -> Target | None:

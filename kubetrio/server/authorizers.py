@@ -109,7 +109,7 @@ class Authorizers:
             for mode, row in MODES.items()
             if row.make and (mode in modes or row.added_later)
         }
-        authorizers = {mode: made.authorizer for mode, made in self._made.items()}
+        authorizers = {mode: entry.authorizer for mode, entry in self._made.items()}
         self.chain = LiveChain(first, authorizers, outgoing, env, Counts(env.new_uid()))
         if WEBHOOK in modes:
             self.chain.counts.expect()
@@ -126,9 +126,9 @@ class Authorizers:
         Raises:
             StoreError: it cannot be read.
         """
-        for made in self._made.values():
-            if made.start is not None:
-                await made.start()
+        for entry in self._made.values():
+            if entry.start is not None:
+                await entry.start()
 
 
 @contextmanager

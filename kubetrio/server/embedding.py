@@ -303,11 +303,11 @@ async def open_server(
     port = sockets.port
     try:
         files = check_files(config, parts)
-        made, issuer, tls, trusted = _own_files(config, files, env)
+        pki_files, issuer, tls, trusted = _own_files(config, files, env)
         async with open_core(config, files, env, parts, port, trusted, issuer) as core:
             api = core.api
             listeners = Listeners(config, api, sockets, tls, env)
-            tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, made)
+            tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, pki_files)
             async with trio.open_nursery() as nursery:
                 lease = _lease(config, api, port)
                 resets = await core.keep(nursery, spared=[lease.key])
@@ -322,7 +322,7 @@ async def open_server(
                     config=config,
                     url=sockets.url(config),
                     assembly=core.assembly,
-                    pki=made,
+                    pki=pki_files,
                     listeners=listeners,
                     state=core.state,
                     lease=lease,
@@ -348,20 +348,22 @@ def _own_files(
     except OSError as error:
         raise StartError(f"cannot make --data-dir {config.data_dir}: {error.strerror}") from error
     try:
-        made = tlsfiles.own_certificates(config, env)
-        issuer = token_issuer(config, files.issuer, made.sa_key)
+        pki_files = tlsfiles.own_certificates(config, env)
+        issuer = token_issuer(config, files.issuer, pki_files.sa_key)
         _warn_of_exposed(config)
-        tls = tlsfiles.security(config, made, config.authenticators.requestheader_client_ca_file)
+        tls = tlsfiles.security(
+            config, pki_files, config.authenticators.requestheader_client_ca_file
+        )
         clients, proxies = tls.authorities
         trusted = Trusted(
             tlsfiles.text_of(clients),
-            _proxies(config, made, clients, proxies),
-            root=RootBundle(tlsfiles.root_bundle(config, made).decode(errors="replace")),
-            signing=tlsfiles.signing_pair(config, made),
+            _proxies(config, pki_files, clients, proxies),
+            root=RootBundle(tlsfiles.root_bundle(config, pki_files).decode(errors="replace")),
+            signing=tlsfiles.signing_pair(config, pki_files),
         )
     except (pki.PkiError, KeyFileError) as error:
         raise StartError(str(error)) from error
-    return made, issuer, tls, trusted
+    return pki_files, issuer, tls, trusted
 
 
 def _known_gates(config: Config) -> None:

@@ -42,13 +42,13 @@ def own_certificates(config: Config, env: Env) -> pki.Pki:
     serving = config.serving
     hosts = [serving.public_address, serving.bind_address, *serving.extra_hosts]
     hosts.append(service_ip(config.services.ranges[0]))
-    wanted = [host for host in hosts if host]
-    ensure = partial(pki.ensure, config.pki_dir, now=env.utcnow(), hosts=wanted)
+    named = [host for host in hosts if host]
+    ensure = partial(pki.ensure, config.pki_dir, now=env.utcnow(), hosts=named)
     first = not (config.pki_dir / pki.STAMP).exists()
-    made = env.run_apart(ensure) if first else ensure()
-    if made.issued:
-        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(made.issued))
-    return made
+    pki_files = env.run_apart(ensure) if first else ensure()
+    if pki_files.issued:
+        log.verbose(1, "issued", directory=str(config.pki_dir), files=list(pki_files.issued))
+    return pki_files
 
 
 async def renew(config: Config, env: Env) -> NoReturn:
@@ -59,12 +59,12 @@ async def renew(config: Config, env: Env) -> NoReturn:
     while True:
         await trio.sleep(RENEW_INTERVAL_S)
         try:
-            made = await env.run_blocking(own_certificates, config, env)
+            pki_files = await env.run_blocking(own_certificates, config, env)
         except pki.PkiError as error:
             log.warning("cannot renew certificates", reason=str(error))
         else:
-            if made.issued:
-                log.info("renewed", directory=str(config.pki_dir), files=list(made.issued))
+            if pki_files.issued:
+                log.info("renewed", directory=str(config.pki_dir), files=list(pki_files.issued))
 
 
 def serving_pair(config: Config, made: pki.Pki) -> pki.KeyPair:
@@ -144,14 +144,14 @@ def shown(config: Config, made: pki.Pki) -> Shown:
     name = address
     for _ in pairs:  # a certificate's name may be another's too, and is asked for next
         pair = pairs[_found(config, serving, name)]
-        wanted = _name_for(address, pair, made)
-        if wanted in ("", name):
+        host = _name_for(address, pair, made)
+        if host in ("", name):
             break
-        name = wanted
+        name = host
     own = made.ca.cert.read_bytes()
     if pair == made.serving or verifies(own, pair.cert, pair.key):
-        return Shown(own, wanted)
-    return Shown(_certificates_of(pair), wanted)
+        return Shown(own, host)
+    return Shown(_certificates_of(pair), host)
 
 
 def _found(config: Config, serving: pki.KeyPair, name: str) -> int:

@@ -203,8 +203,8 @@ def bundle(pem: str, now: float) -> str:
     Raises:
         ValueError: a certificate is damaged.
     """
-    found = dict.fromkeys(certificates(pem.encode()))
-    lasting = (der for der in found if _end_of_authority(der) > now - SLACK_S)
+    ders = dict.fromkeys(certificates(pem.encode()))
+    lasting = (der for der in ders if _end_of_authority(der) > now - SLACK_S)
     return b"".join(map(printed, lasting)).decode()
 
 
@@ -251,13 +251,13 @@ def authorities(pem: bytes) -> list[bytes]:
     Raises:
         ValueError: there is none, or one is damaged.
     """
-    found = certificates(pem)
-    if not found:
+    chain = certificates(pem)
+    if not chain:
         raise ValueError(NO_CERTIFICATES)
     scratch = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for der in found:
+    for der in chain:
         _add(scratch, der)
-    return found
+    return chain
 
 
 def believe(context: ssl.SSLContext, pem: bytes) -> None:
@@ -337,9 +337,9 @@ def names_in(pem: bytes) -> tuple[str, frozenset[str]]:
     """
     from cryptography import x509
 
-    found = certificates(pem)
-    if not found:
+    chain = certificates(pem)
+    if not chain:
         raise ValueError(NO_CERTIFICATES)
-    cert = read_certificate(found[0])
+    cert = read_certificate(chain[0])
     common = cert.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
     return (str(common[-1].value) if common else ""), names_of(cert)

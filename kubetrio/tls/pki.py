@@ -427,9 +427,9 @@ def _alternative_names(hosts: Sequence[str]) -> frozenset[str]:
 def _load_cert(path: Path, step: str) -> x509.Certificate:
     from cryptography import x509
 
-    found = certificates(_read(path, step))
+    chain = certificates(_read(path, step))
     try:
-        return x509.load_der_x509_certificate(found[0])
+        return x509.load_der_x509_certificate(chain[0])
     except (ValueError, IndexError) as error:
         raise _DamagedError(f"{path} holds no usable certificate; {step}") from error
 
@@ -438,9 +438,9 @@ def _load_key(path: Path, step: str) -> PrivateKeyTypes:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-    found = private_keys(_read(path, step))
+    keys = private_keys(_read(path, step))
     try:
-        return load_der_private_key(found[0], password=None)
+        return load_der_private_key(keys[0], password=None)
     except (ValueError, TypeError, IndexError, UnsupportedAlgorithm) as error:
         raise _DamagedError(f"{path} holds no usable unencrypted private key; {step}") from error
 

@@ -58,11 +58,11 @@ class Graph:
             uses: what the node's kubelet may read because of it, beside itself.
         """
         old = self._of_user.get(user)
-        wanted = dict.fromkeys((user, *uses))
-        if old is not None and old[0] == node and [one.what for one in old[1]] == list(wanted):
+        edges = dict.fromkeys((user, *uses))
+        if old is not None and old[0] == node and [one.what for one in old[1]] == list(edges):
             return
         self.release(user)
-        things = tuple(map(self._thing, wanted))
+        things = tuple(map(self._thing, edges))
         for thing in things:
             thing.nodes[node] = thing.nodes.get(node, 0) + 1
         self._of_user[user] = (node, things)
@@ -118,10 +118,10 @@ class Graph:
         return any(self.leads(further, node) for further in thing.further)
 
     def _thing(self, what: Use) -> _Used:
-        found = self._used.get(what)
-        if found is None:
-            found = self._used[what] = _Used(what)
-        return found
+        thing = self._used.get(what)
+        if thing is None:
+            thing = self._used[what] = _Used(what)
+        return thing
 
     def _drop(self, thing: _Used) -> None:
         if not thing.nodes and not thing.further:

@@ -71,8 +71,8 @@ class NodeGraphInformer:
         if claim is None:
             self.graph.release_volume(name)
             return
-        wanted = (CLAIM, claim.get("namespace") or "", claim.get("name") or "")
-        self.graph.bind_volume(name, wanted, secrets_of_volume(volume))
+        claim_key = (CLAIM, claim.get("namespace") or "", claim.get("name") or "")
+        self.graph.bind_volume(name, claim_key, secrets_of_volume(volume))
 
     def _attachment(self, event: Event) -> None:
         self._of_node(event, ATTACHMENT)

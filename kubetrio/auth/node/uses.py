@@ -92,14 +92,14 @@ def _of_container(container: Object) -> Iterator[tuple[str, str | None]]:
 
 def _of_volume(pod: Object, volume: Object) -> Iterator[tuple[str, str | None]]:
     for source, member in _POD_SOURCES:
-        found = volume.get(source)
-        if found is None:
+        source_spec = volume.get(source)
+        if source_spec is None:
             continue
         if member:
-            named = found.get(member) or {}
+            named = source_spec.get(member) or {}
             yield SECRET, named if isinstance(named, str) else named.get("name")
         else:
-            for part in found.get("sources") or ():
+            for part in source_spec.get("sources") or ():
                 yield SECRET, (part.get("secret") or {}).get("name")
         break  # a volume has one source; of several the first counts
     if volume.get("projected") is not None:
@@ -141,11 +141,11 @@ def secrets_of_volume(volume: Object) -> Iterator[Use]:
             yield SECRET, file.get("secretNamespace") or claim, file["secretName"]
         return
     for source, members, by_claim in _VOLUME_SOURCES:
-        found = spec.get(source)
-        if found is None:
+        source_spec = spec.get(source)
+        if source_spec is None:
             continue
         for member in members:
-            reference = found.get(member) or {}
+            reference = source_spec.get(member) or {}
             if reference.get("name"):
                 namespace = reference.get("namespace") or (claim if by_claim else "")
                 yield SECRET, namespace, reference["name"]

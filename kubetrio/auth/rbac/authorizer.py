@@ -119,10 +119,10 @@ class Rbac:
             )  # fmt: skip
         else:
             key = (user.name, user.groups, attributes.verb, attributes.path)
-        found = self._ways.get(key)
-        if found is None:
-            found = keep(self._ways, key, self._find(attributes), REMEMBERED, LONGEST)
-        ways, none = found
+        entry = self._ways.get(key)
+        if entry is None:
+            entry = keep(self._ways, key, self._find(attributes), REMEMBERED, LONGEST)
+        ways, none = entry
         name = attributes.name
         for names, verdict in ways:
             if not names or name in names:
@@ -152,10 +152,10 @@ class Rbac:
     def _rules_of(self, granted: Granted) -> tuple[Rule, ...]:
         reference = granted.binding["roleRef"]
         key = (reference["kind"], granted.namespace, reference["name"])
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compiled[key] = tuple(map(rule_of, granted.rules))
-        return found
+        rules = self._compiled.get(key)
+        if rules is None:
+            rules = self._compiled[key] = tuple(map(rule_of, granted.rules))
+        return rules
 
     # ------------------------------------------------------------------ rules of a user
 
@@ -201,13 +201,13 @@ class Rbac:
     ) -> Iterator[Granted]:
         indexer = self._informers[collection].indexer
         names = (f"User {user.name}", *(f"Group {group}" for group in user.groups))
-        found = {
+        bindings = {
             item.key: item
             for name in names
             for item in indexer.by_index(SUBJECT, f"{namespace} {name}")
         }
-        for key in sorted(found):
-            binding = found[key].object
+        for key in sorted(bindings):
+            binding = bindings[key].object
             subject = next(
                 (one for one in binding["subjects"] if applies_to(user, one, namespace)), None
             )

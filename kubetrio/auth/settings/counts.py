@@ -68,12 +68,12 @@ class _Rare:
             self.asked, self.open, self.seconds, self.failed, self.excluded,
             self.matching, self.reloads, self.reloaded, self.config,
         ):  # fmt: skip
-            for found in one.collect():
-                found.samples = [
-                    sample for sample in found.samples if not sample.name.endswith("_created")
+            for family in one.collect():
+                family.samples = [
+                    sample for sample in family.samples if not sample.name.endswith("_created")
                 ]
-                if found.samples:
-                    yield found
+                if family.samples:
+                    yield family
 
 
 class Counts:

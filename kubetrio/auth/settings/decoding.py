@@ -80,12 +80,12 @@ def _decoded(data: bytes) -> Object:
         raise ValueError(f"couldn't get version/kind; json parse error: {why}")
     _known(value, data)
     unknown: list[str] = []
-    found = _struct(value, _CONFIGURATION, KIND, "", unknown)
+    configuration = _struct(value, _CONFIGURATION, KIND, "", unknown)
     strict = [document.strict_error] if document.duplicates else []
     strict += [f"unknown field {quote(name)}" for name in sorted(unknown)]
     if strict:
         raise ValueError(f"strict decoding error: {', '.join(strict)}")
-    return found
+    return configuration
 
 
 def _known(value: Mapping[str, Any], data: bytes) -> None:
@@ -112,17 +112,17 @@ def _known(value: Mapping[str, Any], data: bytes) -> None:
 def _struct(
     value: Any, members: Mapping[str, Any], struct: str, path: str, unknown: list[str]
 ) -> Object:
-    found: Object = {}
+    result: Object = {}
     for name, member in value.items():
         below = f"{path}.{name}" if path else name
-        wanted = members.get(name)
-        if wanted is None:
+        shape = members.get(name)
+        if shape is None:
             unknown.append(below)
         elif member is not None:
-            found[name] = _member(
-                member, wanted, f"{struct}.{_INDEX.sub('', below)}", below, unknown
+            result[name] = _member(
+                member, shape, f"{struct}.{_INDEX.sub('', below)}", below, unknown
             )
-    return found
+    return result
 
 
 def _member(value: Any, wanted: Any, where: str, path: str, unknown: list[str]) -> Any:

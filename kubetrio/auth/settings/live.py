@@ -131,13 +131,13 @@ class LiveChain(Chain):
 
             webhook = webhooks[setting.name]
             return WebhookAuthorizer(webhook, self._outgoing, self._env, self.counts)
-        found = self._made.get(setting.mode)
-        if found is None:
+        authorizer = self._made.get(setting.mode)
+        if authorizer is None:
             raise ValueError(
                 f"authorizer type {setting.mode} is not allowed if it was not enabled at initial "
                 "server startup"
             )
-        return found
+        return authorizer
 
 
 def load_webhooks(settings: Iterable[Setting]) -> dict[str, Webhook]:

@@ -54,16 +54,16 @@ def configured(data: bytes, keep: frozenset[str] = frozenset()) -> tuple[Setting
     for at, one in enumerate(authorizers):
         _authorizer(one, f"authorizers[{at}]", seen, names, causes)
     _raise(map(str, causes))
-    found = tuple(map(_setting, authorizers))
+    settings = tuple(map(_setting, authorizers))
     wrong = [
         f"expected name {one.mode.lower()} for authorizer {one.mode} instead of {one.name}"
-        for one in found
+        for one in settings
         if one.mode != WEBHOOK and one.name != one.mode.lower()
     ]
-    if missing := keep - {one.mode for one in found}:
+    if missing := keep - {one.mode for one in settings}:
         wrong.append(f"missing required types: [{' '.join(sorted(missing))}]")
     _raise(wrong)
-    return found
+    return settings
 
 
 def _raise(errors: Iterable[str]) -> None:

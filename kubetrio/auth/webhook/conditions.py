@@ -83,7 +83,7 @@ _RESOURCE = ("namespace", "verb", "group", "version", "resource", "subresource",
 
 def _whole(spec: Mapping[str, Any]) -> Object:
     """A spec with all its texts, also empty ones, so that expressions can ask for them."""
-    found: Object = {
+    request: Object = {
         "user": spec.get("user", ""),
         "groups": spec.get("groups", []),
         "uid": spec.get("uid", ""),
@@ -91,8 +91,8 @@ def _whole(spec: Mapping[str, Any]) -> Object:
     }
     if "resourceAttributes" in spec:
         about = spec["resourceAttributes"]
-        found["resourceAttributes"] = {**dict.fromkeys(_RESOURCE, ""), **about}
+        request["resourceAttributes"] = {**dict.fromkeys(_RESOURCE, ""), **about}
     if "nonResourceAttributes" in spec:
         about = spec["nonResourceAttributes"]
-        found["nonResourceAttributes"] = {"path": "", "verb": "", **about}
-    return found
+        request["nonResourceAttributes"] = {"path": "", "verb": "", **about}
+    return request

@@ -29,10 +29,10 @@ class Remembered:
 
     def get(self, key: bytes) -> Status | None:
         """An answer that still holds, or None."""
-        found = self._answers.get(key)
-        if found is None:
+        entry = self._answers.get(key)
+        if entry is None:
             return None
-        status, until = found
+        status, until = entry
         if self._clock() >= until:
             self._drop(key)
             return None

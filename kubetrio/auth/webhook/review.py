@@ -116,11 +116,11 @@ def spec_of(attributes: Attributes) -> Object:
 
 
 def _requirements(selector: Selection) -> list[Object]:
-    found: list[Object] = []
+    requirements: list[Object] = []
     for one in selector:
         values = {"values": list(one.values)} if one.values else {}
-        found.append({"key": one.key, "operator": one.operator, **values})
-    return found
+        requirements.append({"key": one.key, "operator": one.operator, **values})
+    return requirements
 
 
 def body_of(spec: Object, version: str) -> bytes:
@@ -201,10 +201,10 @@ def _status(status: Any) -> Status:
     if not isinstance(status, dict):
         word = type_word(status)
         raise WebhookFailed(struct.format(word, ".status of type v1.SubjectAccessReviewStatus"))
-    for name, wanted in _MEMBERS.items():
+    for name, type_ in _MEMBERS.items():
         member = status.get(name)
-        if member is not None and type(member) is not wanted:
-            go = "bool" if wanted is bool else "string"
+        if member is not None and type(member) is not type_:
+            go = "bool" if type_ is bool else "string"
             where = f"Status.status.{name} of type {go}"
             raise WebhookFailed(struct.format(type_word(member), where))
     return Status(
