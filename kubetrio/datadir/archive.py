@@ -170,9 +170,9 @@ def _note(value: bytes | None) -> KeyValue | None:
 
 
 def _member(name: str, size: int, env: Env) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.size, made.mode, made.mtime = size, 0o600, int(env.now())
-    return made
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = size, 0o600, int(env.now())
+    return info
 
 
 def _digest(path: Path) -> str:
@@ -228,10 +228,10 @@ def _take(tar: tarfile.TarFile, work: Path, size: int, tell: Tell) -> Manifest:
     first = tar.next()
     if first is None or first.name != MANIFEST or first.size > MOST_MANIFEST:
         raise ValueError(f"it does not begin with {MANIFEST}")
-    said: dict[str, Any] = json.loads(_content(tar, first).read())
-    if said["format"] != FORMAT:
-        raise ValueError(f"its format is {said['format']}, this kubetrio knows {FORMAT}")
-    manifest = Manifest(**said)
+    members: dict[str, Any] = json.loads(_content(tar, first).read())
+    if members["format"] != FORMAT:
+        raise ValueError(f"its format is {members['format']}, this kubetrio knows {FORMAT}")
+    manifest = Manifest(**members)
     missing = dict(manifest.files)
     (work / PKI).mkdir(mode=0o700)
     while (member := tar.next()) is not None:

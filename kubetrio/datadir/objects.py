@@ -60,10 +60,10 @@ def decoded(value: bytes) -> Object | None:
     """
     if value.startswith(ENCRYPTED):
         return None
-    found = orjson.loads(value)
-    if not isinstance(found, dict):
+    obj = orjson.loads(value)
+    if not isinstance(obj, dict):
         raise ValueError("no JSON object")
-    return found
+    return obj
 
 
 class Kinds:
@@ -74,13 +74,13 @@ class Kinds:
     """
 
     def __init__(self, definitions: Iterable[Object]) -> None:
-        made: list[Kind] = []
+        kinds: list[Kind] = []
         for definition in definitions:
             names = (definition.get("status") or {}).get("acceptedNames") or {}
             if names.get("plural"):
-                found = served(definition)
-                made += {id(kind): kind for kind in (*found.kinds, found.stored)}.values()
-        self.registry: Registry = builtin_registry().with_resources(made)
+                custom = served(definition)
+                kinds += {id(kind): kind for kind in (*custom.kinds, custom.stored)}.values()
+        self.registry: Registry = builtin_registry().with_resources(kinds)
 
     def of(self, key: str) -> Kind | None:
         """The kind of what is under a key, in the version in which it is stored."""
@@ -137,17 +137,17 @@ class Moment:
             FutureRevision: it does not exist yet.
         """
         try:
-            found = await self._plain.get(key, at=revision)
+            item = await self._plain.get(key, at=revision)
         except Unreadable:
             return Found(key, self.kinds.of(key), None)
-        return None if found is None else Found(key, self.kinds.of(key), decoded(found.value))
+        return None if item is None else Found(key, self.kinds.of(key), decoded(item.value))
 
     async def state(self, key: str, past: Past) -> Object | None:
         """What a revision of a key brought, of a deletion the last state; None if encrypted."""
         if past.type is not EventType.DELETED:
             # What is older than the floor is there as long as nothing newer is compacted.
-            found = await self.at(key, max(past.revision, self.compacted))
-            return None if found is None else found.value
+            item = await self.at(key, max(past.revision, self.compacted))
+            return None if item is None else item.value
         keys, after = Range.single(key), past.revision - 1
         try:
             events, _ = await self._plain.events(after=after, keys=keys, max_bytes=1)
@@ -165,8 +165,8 @@ class Moment:
             for item in page.items:
                 value = decoded(item.value)
                 if value is None:
-                    found = await self.at(item.key, self.revision)
-                    value = None if found is None else found.value
+                    stored = await self.at(item.key, self.revision)
+                    value = None if stored is None else stored.value
                 yield Found(item.key, self.kinds.of(item.key), value)
                 keys = keys.after(item.key)
             more = page.more
@@ -177,11 +177,11 @@ class Moment:
         Raises:
             Compacted: the first is not kept any more.
         """
-        found: dict[str, Event] = {}
+        latest: dict[str, Event] = {}
         while after < upto:
             events, after = await self._snapshot.events(after=after, max_bytes=PAGE_BYTES)
-            found |= {event.key: event for event in events if event.revision <= upto}
-        return found
+            latest |= {event.key: event for event in events if event.revision <= upto}
+        return latest
 
 
 @ungrouped

@@ -106,8 +106,8 @@ def _misplaced(row: Row, value: Object, kind: Kind) -> str:
     """Whether an object is another than its key says."""
     group = str(value.get("apiVersion", "")).rpartition("/")[0]
     if (group, value.get("kind")) != (kind.group, kind.kind):
-        said = f"{value.get('apiVersion')} {value.get('kind')}"
-        return f"says that it is {said}, and is among {kind.group_resource}"
+        named_kind = f"{value.get('apiVersion')} {value.get('kind')}"
+        return f"says that it is {named_kind}, and is among {kind.group_resource}"
     meta: Any = value.get("metadata")
     if not isinstance(meta, dict):
         return "has no metadata"

@@ -51,12 +51,12 @@ def server_id() -> str:
 
 def folders() -> Folders:
     """Which built-in resource is in which folder of the store."""
-    found: dict[str, GroupResource] = {}
+    resources: dict[str, GroupResource] = {}
     for kind in registry().resources.values():
         if kind.storage_prefix:
             # Of resources in several groups, that in which they are stored comes first.
-            found.setdefault(kind.storage_prefix, kind.stored.group_resource)
-    return Folders(found)
+            resources.setdefault(kind.storage_prefix, kind.stored.group_resource)
+    return Folders(resources)
 
 
 class Encryption:

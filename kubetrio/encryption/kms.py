@@ -165,8 +165,8 @@ class _Keys:
         self._ciphers: OrderedDict[bytes, tuple[float, Gcm | ExtendedGcm]] = OrderedDict()
 
     def get(self, key: bytes) -> Gcm | ExtendedGcm | None:
-        found = self._ciphers.get(key)
-        return found[1] if found else None
+        entry = self._ciphers.get(key)
+        return entry[1] if entry else None
 
     def put(self, key: bytes, cipher: Gcm | ExtendedGcm, now: float) -> int:
         self._ciphers.pop(key, None)
@@ -354,28 +354,28 @@ class Envelope:
         began = monotonic()
         seed = self._env.rng.randbytes(SEED_BYTES)
         self._watcher.generated(monotonic() - began)
-        made, failed = Encrypted(b"", ""), "<nil>"
+        sealed, failed = Encrypted(b"", ""), "<nil>"
         try:
             try:
-                made = await self.service.encrypt(uid, seed)
+                sealed = await self.service.encrypt(uid, seed)
             except TransformError as error:
                 raise TransformError(f"failed to encrypt DEK, error: {error}") from error
-            check(made)
-            if made.key_id == key_id:
+            check(sealed)
+            if sealed.key_id == key_id:
                 cipher = ExtendedGcm(seed)
-                self._state = _State(cipher, made, _cache_key(made, SEED), until)
+                self._state = _State(cipher, sealed, _cache_key(sealed, SEED), until)
                 self._keep(self._state.cache_key, cipher)
                 return ""
         except TransformError as error:
-            failed, made = str(error), Encrypted(b"", "")
+            failed, sealed = str(error), Encrypted(b"", "")
         before = "<nil>" if state else "got unexpected nil transformer"
         old_id = state.encrypted.key_id if state else ""
         expires = _time(state.until) if state else "0001-01-01T00:00:00Z"
         return (
             f"failed to rotate DEK uid={quote(uid)}, useSeed=true, errState={before}, "
             f"errGen={failed}, statusKeyIDHash={quote(digest(key_id))}, "
-            f"encryptKeyIDHash={quote(digest(made.key_id))}, stateKeyIDHash={quote(digest(old_id))}"
-            f", expirationTimestamp={expires}"
+            f"encryptKeyIDHash={quote(digest(sealed.key_id))}, "
+            f"stateKeyIDHash={quote(digest(old_id))}, expirationTimestamp={expires}"
         )
 
     async def run(self) -> NoReturn:

@@ -65,15 +65,15 @@ def encode(name: str, **members: Any) -> bytes:
         name: of the message.
         members: its fields; ``annotations`` is a mapping of text to bytes.
     """
-    made = message_class(name)()
+    message = message_class(name)()
     annotations: Mapping[str, bytes] = members.pop("annotations", None) or {}
     for key in sorted(annotations):
-        entry = made.annotations.add()
+        entry = message.annotations.add()
         entry.key, entry.value = key, annotations[key]
     for member, value in members.items():
         if value:
-            setattr(made, member, value)
-    data: bytes = made.SerializeToString()
+            setattr(message, member, value)
+    data: bytes = message.SerializeToString()
     return data
 
 
@@ -85,12 +85,12 @@ def decode(name: str, data: bytes) -> Any:
     """
     from google.protobuf.message import DecodeError
 
-    made = message_class(name)()
+    message = message_class(name)()
     try:
-        made.ParseFromString(data)
+        message.ParseFromString(data)
     except DecodeError as error:
         raise ValueError("proto:\u00a0cannot parse invalid wire-format data") from error
-    return made
+    return message
 
 
 def annotations_of(message: Any) -> dict[str, bytes]:

@@ -150,14 +150,14 @@ class GrpcService:
 
     async def status(self) -> Status:
         """See `Service.status`."""
-        found = await self._call("Status", b"")
-        return Status(found.version, found.healthz, found.key_id)
+        answer = await self._call("Status", b"")
+        return Status(answer.version, answer.healthz, answer.key_id)
 
     async def encrypt(self, uid: str, plaintext: bytes) -> Encrypted:
         """See `Service.encrypt`."""
         request = kmsmessages.encode("EncryptRequest", plaintext=plaintext, uid=uid)
-        found = await self._call("Encrypt", request)
-        return Encrypted(found.ciphertext, found.key_id, kmsmessages.annotations_of(found))
+        answer = await self._call("Encrypt", request)
+        return Encrypted(answer.ciphertext, answer.key_id, kmsmessages.annotations_of(answer))
 
     async def decrypt(self, uid: str, encrypted: Encrypted) -> bytes:
         """See `Service.decrypt`."""

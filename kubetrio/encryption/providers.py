@@ -61,9 +61,9 @@ class Transforms:
     def resolve(self, resource: GroupResource) -> Providers | None:
         """What stores a resource: of its own, of its group or of all; None for nothing."""
         for rule in (resource, GroupResource(resource.group, "*"), ANY):
-            found = self.rules.get(rule)
-            if found is not None:
-                return found.reported(self.reporting(resource))
+            providers = self.rules.get(rule)
+            if providers is not None:
+                return providers.reported(self.reporting(resource))
         return None
 
     def close(self) -> None:
@@ -120,12 +120,15 @@ def _build(config: EncryptionConfig, envelope: MakeEnvelope, reporting: Reportin
     choices = _choices(config)
     envelopes: list[Envelope] = []
     for rule in config.rules:
-        made = [_prefixed(provider, envelope, envelopes) for provider in rule.providers]
+        transformers = [_prefixed(provider, envelope, envelopes) for provider in rule.providers]
         for name in rule.resources:
-            choices[parse_resource(name)] += made
+            choices[parse_resource(name)] += transformers
     unread = Prefixed(FIRST_PREFIX, First())
     return Transforms(
-        {resource: Providers([*made, unread]) for resource, made in choices.items()},
+        {
+            resource: Providers([*transformers, unread])
+            for resource, transformers in choices.items()
+        },
         envelopes,
         config.digest,
         2

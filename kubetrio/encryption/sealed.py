@@ -143,13 +143,13 @@ class EncryptingStore:
         except KeyError:
             pass
         resource = self._folders.resource_of(folder)
-        found = self._resolve(resource) if resource is not None else None
-        if found is None and folder in self._noted:
-            found = Providers([Prefixed(b"", Identity())], UNREADABLE)
+        providers = self._resolve(resource) if resource is not None else None
+        if providers is None and folder in self._noted:
+            providers = Providers([Prefixed(b"", Identity())], UNREADABLE)
         if len(self._known) > 4096:  # clients can name folders that are not there
             self._known.clear()
-        self._known[folder] = found
-        return found
+        self._known[folder] = providers
+        return providers
 
     def _clear(self, keys: Range) -> bool:
         """Whether all of a range is in one collection that is stored as it is."""
@@ -165,14 +165,14 @@ class EncryptingStore:
             return
         async with self._noting:
             while folder not in self._noted:
-                found = await self._store.get(NOTE)
-                noted = folders_in(found) | {folder}
+                item = await self._store.get(NOTE)
+                noted = folders_in(item) | {folder}
                 value = note_of(noted)
                 try:
-                    if found is None:
+                    if item is None:
                         await self._store.create(NOTE, value)
                     else:
-                        await self._store.update(NOTE, value, expected=found.revision)
+                        await self._store.update(NOTE, value, expected=item.revision)
                 except LostCompareAndSwap as lost:
                     await self._store.caught_up(lost.winner)
                     continue
@@ -242,15 +242,15 @@ class EncryptingStore:
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`."""
-        found = await self._store.get(key, at=at)
-        if found is None or self._providers(key) is None:
-            return found
-        (plain,) = await self._opened([(key, found.value)])
+        item = await self._store.get(key, at=at)
+        if item is None or self._providers(key) is None:
+            return item
+        (plain,) = await self._opened([(key, item.value)])
         if isinstance(plain, TransformError):
             raise plain
-        if at is None and plain.data is not found.value:
-            self._plain.put(key, found.value, plain.data)
-        return _shown(found, plain)
+        if at is None and plain.data is not item.value:
+            self._plain.put(key, item.value, plain.data)
+        return _shown(item, plain)
 
     async def _items(self, items: Sequence[KeyValue]) -> Sequence[KeyValue]:
         opened = await self._opened([(item.key, item.value) for item in items])

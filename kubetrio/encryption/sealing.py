@@ -24,9 +24,9 @@ class Sealed(Stamped):
     @classmethod
     def of(cls, value: Stamped, seal: Seal) -> Sealed:
         """Return a value that `seal` encrypts."""
-        made = cls(value.before, value.after)
-        made.seal = seal
-        return made
+        sealed = cls(value.before, value.after)
+        sealed.seal = seal
+        return sealed
 
     def at(self, revision: Revision) -> bytes:
         """The encrypted bytes for a revision."""

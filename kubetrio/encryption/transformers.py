@@ -187,9 +187,9 @@ class Providers:
 
         def sealed(data: bytes) -> bytes:
             began = monotonic()
-            made = prefix + seal(data)
+            data_sealed = prefix + seal(data)
             self._report("to_storage", prefix.decode(), monotonic() - began, None)
-            return made
+            return data_sealed
 
         return sealed
 
@@ -201,14 +201,14 @@ class Providers:
             if not data.startswith(prefix):
                 continue
             try:
-                found = transformer.open(data[len(prefix) :], path, refused)
+                opened = transformer.open(data[len(prefix) :], path, refused)
             except TransformError as error:
                 if prefix:
                     self._report("from_storage", prefix.decode(), 0.0, error)
                     errors.append(error)
                 continue
             self._report("from_storage", prefix.decode() or "identity", monotonic() - began, None)
-            return Plain(found.data, found.stale or place > 0)
+            return Plain(opened.data, opened.stale or place > 0)
         if not errors:
             unread = TransformError(self._unknown)
             self._report("from_storage", "unknown", 0.0, unread)

@@ -119,9 +119,9 @@ def _provider(provider: Provider, path: str, names: set[str], out: Causes, *, re
         provider.kms, provider.aesgcm, provider.aescbc, provider.secretbox,
         provider.identity or None,
     )  # fmt: skip
-    found = sum(member is not None for member in members)
-    if found != 1:
-        out.append(invalid(path, _shown(provider), SEVERAL if found else NO_PROVIDER))
+    count = sum(member is not None for member in members)
+    if count != 1:
+        out.append(invalid(path, _shown(provider), SEVERAL if count else NO_PROVIDER))
     if provider.kms is not None:
         _kms(provider.kms, f"{path}.kms", names, out, reload=reload)
         names.add(provider.kms.name)

@@ -242,8 +242,8 @@ def _malformed(field: tuple[bytes, bytes]) -> bool:
     Source: RFC 9113, 8.2.1 and 8.3.1; RFC 9110, 5.5; ValidHeaderFieldValue of golang.org/x/net.
     """
     name, value = field
-    wanted = _PSEUDO.get(name)
-    if wanted is not None and not wanted.fullmatch(value):
+    place = _PSEUDO.get(name)
+    if place is not None and not place.fullmatch(value):
         return True
     return _CONTROL.search(value) is not None
 
@@ -333,8 +333,8 @@ class BoundedProtocol(H2Protocol):
             self._reset(stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
             return
         place = Place(self._load, stream_id, self._more, known=not self._brief)
-        said = sum(len(name) + len(value) for name, value in fields)
-        size = REQUEST_BYTES + len(fields) * FIELD_BYTES + said * FIELD_COPIES
+        length = sum(len(name) + len(value) for name, value in fields)
+        size = REQUEST_BYTES + len(fields) * FIELD_BYTES + length * FIELD_COPIES
         if not self._load.enter(place, size):
             return
         await super()._create_stream(request)

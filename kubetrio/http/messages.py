@@ -48,9 +48,9 @@ class BadRequest(Exception):
 
     def answer(self) -> bytes:
         """The whole answer, in plain text: what sent this may not even speak HTTP."""
-        said = self.text()
+        status = self.text()
         fields = f"Content-Type: {TEXT.decode()}\r\nConnection: close"
-        return f"HTTP/1.1 {said}\r\n{fields}\r\n\r\n{said}".encode("ascii")
+        return f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n{status}".encode("ascii")
 
     def text(self) -> str:
         """The body of the answer."""
@@ -264,10 +264,10 @@ class Parser:
             if end == len(data):
                 self._template = HeadTemplate(fields, None, b"", *known)
             return
-        found = LENGTH_FIELD.search(fields)  # llhttp has refused a second one
-        if found is not None:
-            before, after = found.span(1)
-            self._template = HeadTemplate(fields[:before], fields[after:], found[1], *known)
+        length = LENGTH_FIELD.search(fields)  # llhttp has refused a second one
+        if length is not None:
+            before, after = length.span(1)
+            self._template = HeadTemplate(fields[:before], fields[after:], length[1], *known)
 
     def _repeated(self, data: bytes, template: HeadTemplate) -> bool:
         """Queue a message that another one was like; False if it is not plainly so."""
@@ -293,11 +293,11 @@ class Parser:
             size = int(length)
         if len(rest) != at + size or len(data) - size > self._max_remembered:
             return False
-        found = PLAIN_LINE.fullmatch(line)
-        if found is None:
+        parts = PLAIN_LINE.fullmatch(line)
+        if parts is None:
             return False
         message = Message()
-        method, message.target = found.groups()
+        method, message.target = parts.groups()
         message.method = METHODS[method]
         message.headers, message.raw_headers = headers, raw_headers
         if size:
@@ -334,16 +334,16 @@ class Parser:
 
         Any token is a method (RFC 9110, 9.1); that it is not served is said further up.
         """
-        found = METHOD.match(start)
-        if found is None:
+        method = METHOD.match(start)
+        if method is None:
             self.failure = BadRequest(400)
-        elif not found[2]:
+        elif not method[2]:
             self._unknown = True  # the rest of it is to come
         else:
             self._unknown = False
-            self._method = found[1].decode("ascii")
+            self._method = method[1].decode("ascii")
             self._parser = httptools.HttpRequestParser(self)
-            renamed = STAND_IN + start[found.end(1) :]
+            renamed = STAND_IN + start[method.end(1) :]
             self._lines.instead(renamed)
             try:
                 self._feed(renamed)

@@ -158,10 +158,10 @@ def shown_by(
         log.verbose(2, "client certificate is not good", subject=common, reason=_words(wrong))
         return ShownCertificate(user, common, (), own_end, own_end, trust, now)
     chain_of = sock._sslobj.get_verified_chain  # type: ignore[attr-defined]  # noqa: SLF001
-    found = chain_of() or ()
-    infos = [each.get_info() for each in found]
+    certificates = chain_of() or ()
+    infos = [each.get_info() for each in certificates]
     ends = min((_end(info) for info in infos), default=own_end)
-    chain = tuple(each.public_bytes(_DER) for each in found)
+    chain = tuple(each.public_bytes(_DER) for each in certificates)
     return ShownCertificate(user, common, chain, ends, own_end, trust, now)
 
 

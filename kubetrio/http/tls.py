@@ -164,7 +164,7 @@ class Security:
 
     def _believe(self, context: ssl.SSLContext) -> None:
         """Have a context ask for client certificates of the authorities, and verify them."""
-        believed = [der for found in self.authorities for der in found]
+        believed = [der for ders in self.authorities for der in ders]
         if not believed:
             return
         context.load_verify_locations(cadata=b"".join(map(printed, believed)).decode())

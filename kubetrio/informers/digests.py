@@ -102,11 +102,11 @@ class Digests(Generic[T]):
         Args:
             handler: it must return at once; what it raises is logged, and it is told again.
         """
-        made = _Handled(self, self._prefix, handler, self._redelivery)
-        self._handlers.append(made)
+        handled = _Handled(self, self._prefix, handler, self._redelivery)
+        self._handlers.append(handled)
         for namespace, items in self._namespaces.items():
             for name, value in items.items():
-                made.tell(namespace, name, None, value)
+                handled.tell(namespace, name, None, value)
 
     def get(self, namespace: str, name: str) -> T | None:
         """The value of an object, None when there is none."""

@@ -154,13 +154,13 @@ class Dispatcher:
         Returns:
             Ends the subscription when it is called; calling it twice is fine.
         """
-        made = Subscription(self, prefix, callback, after)
+        subscription = Subscription(self, prefix, callback, after)
         if prefix == "/":
-            self._everywhere += (made,)
+            self._everywhere += (subscription,)
         else:
             asked = self._collections.setdefault(collection_of(prefix), {})
-            asked[prefix] = (*asked.get(prefix, ()), made)
-        return made
+            asked[prefix] = (*asked.get(prefix, ()), subscription)
+        return subscription
 
     def end(self, subscription: Subscription) -> None:
         """Call a subscription no more."""

@@ -81,8 +81,8 @@ class Follower:
         except Exception as error:  # logged, and told again as a change
             if self._subscription is None:
                 raise
-            made = Event(item.revision, item.key, EventType.CREATED, item.value, None)
-            self._subscription.failed(made, error)
+            event = Event(item.revision, item.key, EventType.CREATED, item.value, None)
+            self._subscription.failed(event, error)
 
     def _note(self, event: Event) -> None:
         if not self.synced:

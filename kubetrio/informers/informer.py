@@ -57,10 +57,10 @@ class Item:
     @property
     def object(self) -> Object:
         """The object; others see the same one, so it must not be changed."""
-        found = self._object
-        if found is None:
-            found = self._object = self._parse(self.value)
-        return found
+        obj = self._object
+        if obj is None:
+            obj = self._object = self._parse(self.value)
+        return obj
 
 
 IndexFunction = Callable[[Item], Iterable[str]]
@@ -80,9 +80,9 @@ class _Index:
         """The keys of items under a value, in order."""
         for key in self.stale:
             for old in self._values.pop(key, ()):
-                found = self._keys[old]
-                found.discard(key)
-                if not found:
+                keys_of_value = self._keys[old]
+                keys_of_value.discard(key)
+                if not keys_of_value:
                     del self._keys[old]
             if key in items:
                 values = self._values[key] = self._values_for(items[key])
@@ -178,8 +178,8 @@ class Lister:
 
     def list(self, namespace: str = "") -> list[Object]:
         """The objects of a namespace, by name; of the whole collection when that is empty."""
-        found = self._indexer.by_index(NAMESPACE, namespace) if namespace else self._indexer.list()
-        return [item.object for item in found]
+        items = self._indexer.by_index(NAMESPACE, namespace) if namespace else self._indexer.list()
+        return [item.object for item in items]
 
 
 def _nothing(*_: Item) -> None:
@@ -287,10 +287,10 @@ class Informer:
 
         What a handler raises is logged, and it is told again of that item a moment later.
         """
-        made = _Handled(self._reflector.prefix, handler, self.indexer, self._redelivery)
-        self._handlers.append(made)
+        handled = _Handled(self._reflector.prefix, handler, self.indexer, self._redelivery)
+        self._handlers.append(handled)
         for item in self.indexer.list():
-            made.tell(item.key, None, item)
+            handled.tell(item.key, None, item)
 
     def resync(self, handler: EventHandler) -> None:
         """Tell a handler of everything once more, as of updates that changed nothing."""
@@ -342,10 +342,10 @@ class SharedInformerFactory:
             prefix: of its keys, a folder.
             parse: makes objects of stored bytes; who asks first says how.
         """
-        found = self._informers.get(prefix)
-        if found is None:
-            found = self._informers[prefix] = Informer(self.dispatcher, prefix, parse)
-        return found
+        shared = self._informers.get(prefix)
+        if shared is None:
+            shared = self._informers[prefix] = Informer(self.dispatcher, prefix, parse)
+        return shared
 
     def informer_for(self, kind: Kind) -> Informer:
         """The informer of a kind's objects, in the version in which they are stored."""
@@ -360,7 +360,7 @@ class SharedInformerFactory:
             prefix: of its keys, a folder.
             make: what is kept of an object, from its bytes.
         """
-        found = self._digests.get((prefix, make))
-        if found is None:
-            found = self._digests[prefix, make] = Digests(self.dispatcher, prefix, make)
-        return cast("Digests[T]", found)
+        shared = self._digests.get((prefix, make))
+        if shared is None:
+            shared = self._digests[prefix, make] = Digests(self.dispatcher, prefix, make)
+        return cast("Digests[T]", shared)

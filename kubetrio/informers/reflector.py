@@ -57,32 +57,32 @@ class Reflector:
             since: list[Event] = []
             unsubscribe = self._dispatcher.subscribe(self.prefix, since.append)
             try:
-                found, listed = await self._list()
+                items, listed = await self._list()
             finally:
                 unsubscribe()
             self._listed = listed
             # The list can be ahead of the stream.
             told = self._dispatcher.subscribe(self.prefix, self._changed, after=listed)
-            for item in found:
+            for item in items:
                 told.deliver(Event(item.revision, item.key, EventType.CREATED, item.value, None))
             for event in since:
                 if event.revision > listed:
                     told.deliver(event)
-            return found
+            return items
 
     async def _list(self) -> tuple[list[KeyValue], Revision]:
         """The collection at one revision, and that revision."""
         while True:
-            keys, found = Range.prefix(self.prefix), list[KeyValue]()
+            keys, items = Range.prefix(self.prefix), list[KeyValue]()
             try:
                 page = await self._dispatcher.store.range(keys, limit=PAGE_KEYS)
-                found += page.items
+                items += page.items
                 while page.more:
-                    keys = keys.after(found[-1].key)
+                    keys = keys.after(items[-1].key)
                     page = await self._dispatcher.store.range(
                         keys, at=page.revision, limit=PAGE_KEYS
                     )
-                    found += page.items
+                    items += page.items
             except Compacted:
                 continue  # it took longer than history is kept
-            return found, page.revision
+            return items, page.revision

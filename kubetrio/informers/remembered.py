@@ -55,10 +55,10 @@ class Remembered(Generic[T]):
         return len(self._known), self._bytes
 
     def _forget(self, key: str) -> None:
-        found = self._known.pop(key, None)
-        if found is not None:
-            self._bytes -= found.size
-            found.unsubscribe()
+        entry = self._known.pop(key, None)
+        if entry is not None:
+            self._bytes -= entry.size
+            entry.unsubscribe()
 
     def known(self, key: str) -> T | None:
         """What an object says, as far as that is remembered; it must not be changed."""
@@ -75,18 +75,18 @@ class Remembered(Generic[T]):
         if known is not None:
             return known.said
         revision = self.store.revision
-        found = await self.store.get(key)
-        if found is None:
+        stored = await self.store.get(key)
+        if stored is None:
             return None
-        said = self._parse(found.value)
-        size = self._size(found.value, said)
+        value = self._parse(stored.value)
+        size = self._size(stored.value, value)
         # A read can be ahead of the commit stream, never behind it: what a later event would
         # correct must not be remembered.
-        if found.revision <= revision and size < self._most_bytes // LARGE:
+        if stored.revision <= revision and size < self._most_bytes // LARGE:
             while len(self._known) >= self._most or self._bytes > self._most_bytes:
                 self._forget(next(iter(self._known)))
             self._forget(key)
             unsubscribe = self._dispatcher.subscribe(key, lambda event: self._forget(event.key))
-            self._known[key] = _Known(said, size, unsubscribe)
+            self._known[key] = _Known(value, size, unsubscribe)
             self._bytes += size
-        return said
+        return value

@@ -67,14 +67,14 @@ class Snapshot:
 
     def changes(self) -> Sequence[Change]:
         """The writes that bring the state back, none of them of a key twice."""
-        found: list[Change] = []
+        result: list[Change] = []
         for key, (before, newest) in list(self._touched.items()):
             change = self._change(key, before, newest)
             if change is None:
                 del self._touched[key]
             else:
-                found.append(change)
-        return found
+                result.append(change)
+        return result
 
     def _change(self, key: str, before: bytes | None, newest: Event) -> Change | None:
         gone = newest.type is EventType.DELETED
@@ -82,9 +82,9 @@ class Snapshot:
             if gone:
                 return None
             return Change(EventType.DELETED, key, None, newest.revision)
-        wanted = self._reopen(before)
+        value = self._reopen(before)
         if gone:
-            return Change(EventType.CREATED, key, wanted, 0, self._ttl_s(key))
-        if self._reopen(newest.value) == wanted:
+            return Change(EventType.CREATED, key, value, 0, self._ttl_s(key))
+        if self._reopen(newest.value) == value:
             return None
-        return Change(EventType.UPDATED, key, wanted, newest.revision, self._ttl_s(key))
+        return Change(EventType.UPDATED, key, value, newest.revision, self._ttl_s(key))

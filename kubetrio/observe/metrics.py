@@ -92,12 +92,12 @@ class _Series:
 
     def own_time(self) -> Histogram:
         """Times without waits for a seat: most requests have none, so few are counted twice."""
-        made = Histogram(DURATION_BUCKETS)
-        made.add(self.duration)
+        histogram = Histogram(DURATION_BUCKETS)
+        histogram.add(self.duration)
         if self.queued is not None and self.served is not None:
-            made.add(self.queued, -1)
-            made.add(self.served)
-        return made
+            histogram.add(self.queued, -1)
+            histogram.add(self.served)
+        return histogram
 
 
 Args = TypeVarTuple("Args")

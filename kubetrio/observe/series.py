@@ -75,11 +75,11 @@ class Histogram:
 
     def cumulative(self, unshown: int = 0) -> list[tuple[str, float]]:
         """Buckets as Prometheus has them, without the first so many."""
-        found, running = [], 0
+        buckets, running = [], 0
         for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
             running += count
-            found.append((go_float(bound), float(running)))
-        return found[unshown:]
+            buckets.append((go_float(bound), float(running)))
+        return buckets[unshown:]
 
 
 def counter(
@@ -165,8 +165,8 @@ class Timings(dict[Labels, Histogram]):
 
     def __missing__(self, labels: Labels) -> Histogram:
         """Begin a histogram."""
-        made = self[labels] = Histogram(self._bounds)
-        return made
+        histogram = self[labels] = Histogram(self._bounds)
+        return histogram
 
     def families(self) -> Iterator[prometheus.Metric]:
         """What a scrape shows."""

@@ -71,15 +71,15 @@ class MemoryTable:
             return live
         states = self._states.get(key, ())
         place = bisect_right(states, at, key=_revision_of) - 1
-        found = states[place] if place >= 0 else None
-        return found if isinstance(found, KeyValue) else None
+        state = states[place] if place >= 0 else None
+        return state if isinstance(state, KeyValue) else None
 
     def _found(self, keys: Range, at: Revision) -> Iterator[KeyValue]:
         first, last = bisect_left(self._keys, keys.start), bisect_left(self._keys, keys.end)
         for key in self._keys[first:last]:
-            found = self._at(key, at)
-            if found is not None:
-                yield found
+            state = self._at(key, at)
+            if state is not None:
+                yield state
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`."""

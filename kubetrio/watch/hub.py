@@ -145,12 +145,12 @@ class HubStatistics:
 
 def prefixes(key: str) -> list[str]:
     """The subscriptions a key belongs to: itself and each of its folders."""
-    found = [key]
+    keys = [key]
     at = key.rfind("/")
     while at > 0:
-        found.append(key[: at + 1])
+        keys.append(key[: at + 1])
         at = key.rfind("/", 0, at)
-    return found
+    return keys
 
 
 class Hub:
@@ -208,12 +208,12 @@ class Hub:
 
     def watchers_of(self, keys: Iterable[str]) -> int:
         """Number of watchers subscribed to exactly one of these keys and prefixes."""
-        found = 0
+        count = 0
         for key in keys:
             group = self._groups.get(key)
             if group is not None:
-                found += len(group.watchers)
-        return found
+                count += len(group.watchers)
+        return count
 
     def subscribe(
         self, prefix: str, cursor: Revision, sink: Sink, *, pulls: bool = False

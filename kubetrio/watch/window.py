@@ -43,8 +43,8 @@ class Batch:
             encode: gives bytes, or what holds them.
         """
         try:
-            found: T = self._encoded[key]
-            return found
+            value: T = self._encoded[key]
+            return value
         except KeyError:
             data = self._encoded[key] = encode(self.events)
             return data

@@ -363,10 +363,10 @@ class Commits:
     def _take(self) -> list[_Write]:
         """The next batch: some of the writers, so that the others go on while it is in flight."""
         queue = self._queue
-        wanted = self._wanted if self._sync is not None else max(GATHERED, len(queue) // 2)
+        most = self._wanted if self._sync is not None else max(GATHERED, len(queue) // 2)
         room = INLINE_BYTES
         batch: list[_Write] = []
-        while queue and len(batch) < min(wanted, MAX_BATCH):
+        while queue and len(batch) < min(most, MAX_BATCH):
             room -= queue[0].size
             if batch and room < 0:
                 break

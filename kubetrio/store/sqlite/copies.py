@@ -144,14 +144,14 @@ def go_on_above(path: Path, ahead: int) -> Revision:
         former = writer.revision
         note = Stamped(b'{"from":%d,"revision":' % former, b"}")
         reader = Reader(path)
-        found = reader.get(RESTORED, None)
+        restored = reader.get(RESTORED, None)
         reader.close()
         writer.begin(0)  # at the time of the newest revision: nothing grows older while none runs
         writer.revision = former + ahead - 1
-        if found is None:
+        if restored is None:
             writer.create(RESTORED, note)
         else:
-            writer.update(RESTORED, note, found.revision)
+            writer.update(RESTORED, note, restored.revision)
         writer.commit()
         writer.compact(writer.revision)
         return writer.revision

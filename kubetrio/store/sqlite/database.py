@@ -139,13 +139,13 @@ def migrate(connection: apsw.Connection, now_ms: int) -> None:
     Raises:
         DatabaseUnusable: the file is newer than this program.
     """
-    found: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
-    if found > sql.SCHEMA_VERSION:
+    schema_version: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
+    if schema_version > sql.SCHEMA_VERSION:
         raise DatabaseUnusable(
-            f"database has schema version {found}, this kubetrio knows {sql.SCHEMA_VERSION}: "
-            "upgrade kubetrio"
+            f"database has schema version {schema_version}, this kubetrio knows "
+            f"{sql.SCHEMA_VERSION}: upgrade kubetrio"
         )
-    for version in range(found + 1, sql.SCHEMA_VERSION + 1):
+    for version in range(schema_version + 1, sql.SCHEMA_VERSION + 1):
         with _transaction(connection):
             for statement in sql.MIGRATIONS[version]:
                 connection.execute(statement)

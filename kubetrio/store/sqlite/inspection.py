@@ -127,8 +127,8 @@ class Inspection:
     def values(self, keys: Range) -> Iterator[bytes]:
         """The newest values of a range."""
         with readable(self._path):
-            found: Any = self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1))
-            for row in found:
+            rows: Any = self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1))
+            for row in rows:
                 yield row[1]
 
     def faults(self, pulse: Callable[[], None]) -> Iterator[Fault]:
@@ -225,10 +225,10 @@ def inspect(path: Path) -> Iterator[Inspection]:
         try:
             connection.pragma("query_only", 1)
             connection.execute(sql.BEGIN_READING)
-            found: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
-            if found > sql.SCHEMA_VERSION:
+            version: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
+            if version > sql.SCHEMA_VERSION:
                 raise DatabaseUnusable(
-                    f"database has schema version {found}, this kubetrio knows "
+                    f"database has schema version {version}, this kubetrio knows "
                     f"{sql.SCHEMA_VERSION}: upgrade kubetrio"
                 )
             seen = Inspection(path, connection)

@@ -135,11 +135,11 @@ def read(path: Path) -> Journaled | None:
             return None
         if header == again:
             break
-    found = _header(header)
-    if found is None:
+    head = _header(header)
+    if head is None:
         return None
-    _, base, mark = found
-    return Journaled(base, mark, list(_records(body, _seed(*found))))
+    _, base, mark = head
+    return Journaled(base, mark, list(_records(body, _seed(*head))))
 
 
 def _header(header: bytes) -> tuple[int, Revision, int] | None:
@@ -156,8 +156,8 @@ def _generation(path: Path, size: int) -> int:
     """Of a file that can be written over; 0 where there is none of that size."""
     try:
         with path.open("rb") as file:
-            found = _header(file.read(HEADER_BYTES))
-            return found[0] if found is not None and os.fstat(file.fileno()).st_size == size else 0
+            head = _header(file.read(HEADER_BYTES))
+            return head[0] if head is not None and os.fstat(file.fileno()).st_size == size else 0
     except FileNotFoundError:
         return 0
 

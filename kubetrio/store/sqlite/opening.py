@@ -86,12 +86,12 @@ def _open(
     kind = JournalingWriter if config.journal_bytes else Writer
     make = partial(kind, cache_kib=cache_kib, reopen=reopen)
     now_ms, journals = int(env.now() * 1000), config.journal_bytes > 0
-    found = None if config.accept_data_loss else left_behind(directory)
+    note = None if config.accept_data_loss else left_behind(directory)
     stopped = 0 if config.accept_data_loss else stopped_at(directory)
     while True:
         try:
             writer = open_writer(
-                path, make, now_ms=now_ms, noted=found, stopped=stopped, journals=journals
+                path, make, now_ms=now_ms, noted=note, stopped=stopped, journals=journals
             )
             break
         except DatabaseUnusable as error:

@@ -85,8 +85,8 @@ def open_sync(path: Path, env: Env) -> Iterator[FileSync]:
         stack.callback(os.close, fd)
         fdatasync(fd)
         sync_directory(path.parent)  # the file may be a new one
-        made: FileSync | None = None
+        ring: FileSync | None = None
         if env.own_thread is not None:
             with suppress(OSError):
-                made = stack.enter_context(open_ring(fd))
-        yield made or WorkerSync(fd, stack.enter_context(env.for_one_caller()))
+                ring = stack.enter_context(open_ring(fd))
+        yield ring or WorkerSync(fd, stack.enter_context(env.for_one_caller()))

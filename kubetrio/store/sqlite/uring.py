@@ -115,8 +115,8 @@ def _system_call() -> Callable[..., int]:
     # One that keeps the interpreter lock: what is called returns at once.
     call = ctypes.PyDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
-    made: Callable[..., int] = call
-    return made
+    function: Callable[..., int] = call
+    return function
 
 
 @contextmanager
@@ -140,13 +140,13 @@ def open_ring(fd: int) -> Iterator[Ring]:
         stack.callback(os.close, ring)
         event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         stack.callback(os.close, event)
-        wanted = ctypes.byref(ctypes.c_int(event))
+        event_at = ctypes.byref(ctypes.c_int(event))
         numbers = map(ctypes.c_uint, (ring, REGISTER_EVENTFD))
-        if call(ctypes.c_long(REGISTER), *numbers, wanted, ctypes.c_uint(1)) < 0:
+        if call(ctypes.c_long(REGISTER), *numbers, event_at, ctypes.c_uint(1)) < 0:
             raise _last_error()
-        made = Ring(ring, event, fd, parameters.raw)
-        stack.callback(made.close)
-        yield made
+        opened = Ring(ring, event, fd, parameters.raw)
+        stack.callback(opened.close)
+        yield opened
 
 
 def _last_error() -> OSError:
