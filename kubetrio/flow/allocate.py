@@ -183,10 +183,10 @@ class LevelDemand:
     @property
     def floor(self) -> int:
         """Least current limit that its recent demand entitles it to, supply permitting."""
-        wanted = self.demand.high_watermark
+        seats = self.demand.high_watermark
         if self.kind is not LevelKind.EXEMPT:
-            wanted = min(self.limits.nominal, wanted)
-        return max(self.limits.minimum, wanted)
+            seats = min(self.limits.nominal, seats)
+        return max(self.limits.minimum, seats)
 
     @property
     def target(self) -> float:

@@ -164,10 +164,10 @@ class Backlog:
 
     def flows(self) -> Counter[tuple[str, str]]:
         """Requests waiting by schema and distinguisher; quick where many wait."""
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for queue in self.waiting_in.values():
-            found.update(map(FLOW, queue.waiting))
-        return found
+            counts.update(map(FLOW, queue.waiting))
+        return counts
 
     def oldest(self) -> int | None:
         """When the request arrived that has waited longest, in ticks."""

@@ -215,13 +215,13 @@ class Classifier:
             self._by_user[user] = self._by_user.get(user, 0) | bit
 
     def _match_subject(self, user: str, groups: tuple[str, ...]) -> int:
-        found = self._by_user.get(ALL, 0) | self._by_group.get(ALL, 0) | self._by_user.get(user, 0)
+        bits = self._by_user.get(ALL, 0) | self._by_group.get(ALL, 0) | self._by_user.get(user, 0)
         for group in groups:
-            found |= self._by_group.get(group, 0)
+            bits |= self._by_group.get(group, 0)
         for bit, prefix in self._service_accounts:
             if user.startswith(prefix):
-                found |= bit
-        return found
+                bits |= bit
+        return bits
 
     def _target_key(self, request: RequestDigest) -> tuple[str, ...]:
         if not request.is_resource:
@@ -238,16 +238,16 @@ class Classifier:
         )
 
     def _match_target(self, request: RequestDigest) -> int:
-        found = 0
+        bits = 0
         if request.is_resource:
             for bit, rule in self._resource_rules:
-                if not found & bit and _matches_resource(rule, request):
-                    found |= bit
+                if not bits & bit and _matches_resource(rule, request):
+                    bits |= bit
         else:
             for bit, other in self._non_resource_rules:
-                if not found & bit and _matches_path(other, request):
-                    found |= bit
-        return found
+                if not bits & bit and _matches_path(other, request):
+                    bits |= bit
+        return bits
 
 
 def _among(value: str, allowed: tuple[str, ...]) -> bool:

@@ -63,16 +63,16 @@ class ObjectCounts:
         """
         for prefix in prefixes:
             self._follow(dispatcher, prefix)
-        for prefix, found in tuple(self._collections.items()):
-            await _count(dispatcher.store, prefix, found)
+        for prefix, collection in tuple(self._collections.items()):
+            await _count(dispatcher.store, prefix, collection)
 
     def _follow(self, dispatcher: Dispatcher, prefix: str) -> _Collection:
         former = self._collections.pop(prefix, None)
         if former is not None:
             former.unsubscribe()
-        found = self._collections[prefix] = _Collection()
-        found.unsubscribe = dispatcher.subscribe(prefix, found.note)
-        return found
+        collection = self._collections[prefix] = _Collection()
+        collection.unsubscribe = dispatcher.subscribe(prefix, collection.note)
+        return collection
 
     def want(self, prefixes: Iterable[str]) -> None:
         """Have `run` count what is below more prefixes; until then they are unknown."""
@@ -82,9 +82,9 @@ class ObjectCounts:
     def forget(self, prefix: str) -> None:
         """Count no more what is below a prefix."""
         self._wanted.discard(prefix)
-        found = self._collections.pop(prefix, None)
-        if found is not None:
-            found.unsubscribe()
+        collection = self._collections.pop(prefix, None)
+        if collection is not None:
+            collection.unsubscribe()
 
     async def run(self, dispatcher: Dispatcher) -> None:
         """Count what is wanted, until cancelled; `load` comes first.
@@ -96,27 +96,27 @@ class ObjectCounts:
             self._woken = trio.Event()
             while self._wanted:
                 prefix = next(iter(self._wanted))
-                found = self._follow(dispatcher, prefix)
+                collection = self._follow(dispatcher, prefix)
                 for _ in range(ATTEMPTS):
-                    before = found.noted
-                    await _count(dispatcher.store, prefix, found)
-                    if found.noted == before:
+                    before = collection.noted
+                    await _count(dispatcher.store, prefix, collection)
+                    if collection.noted == before:
                         break
-                if self._collections.get(prefix) is found:  # else it was forgotten meanwhile
+                if self._collections.get(prefix) is collection:  # else it was forgotten meanwhile
                     self._wanted.discard(prefix)
             await self._woken.wait()
 
     def stored(self, prefix: str) -> Stored | Unsure:
         """What there is below a resource's prefix."""
-        found = self._collections.get(prefix)
-        if found is None or prefix in self._wanted:
+        collection = self._collections.get(prefix)
+        if collection is None or prefix in self._wanted:
             return Unsure.UNKNOWN
-        return Stored(max(found.count, 0), int(found.size))
+        return Stored(max(collection.count, 0), int(collection.size))
 
     def changes(self, prefix: str) -> int:
         """How many writes below a resource's prefix were seen since it is counted."""
-        found = self._collections.get(prefix)
-        return 0 if found is None else found.noted
+        collection = self._collections.get(prefix)
+        return 0 if collection is None else collection.noted
 
 
 async def _count(store: Reading, prefix: str, found: _Collection) -> None:

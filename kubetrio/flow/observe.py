@@ -96,21 +96,21 @@ class Histogram:
 
     def cumulative(self) -> list[int]:
         """Values at or below each bound, and last all of them."""
-        found, running = [], 0
+        buckets, running = [], 0
         for count in self.counts:
             running += count
-            found.append(running)
-        return found
+            buckets.append(running)
+        return buckets
 
 
 def less(histogram: Histogram, value: float, times: int) -> Histogram:
     """A histogram as if a value had not been counted so many times."""
     if not times:
         return histogram
-    made = Histogram(histogram.bounds)
-    made.counts, made.total = [*histogram.counts], histogram.total
-    made.observe(value, -times)
-    return made
+    difference = Histogram(histogram.bounds)
+    difference.counts, difference.total = [*histogram.counts], histogram.total
+    difference.observe(value, -times)
+    return difference
 
 
 class SchemaHistograms:

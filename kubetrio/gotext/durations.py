@@ -45,8 +45,8 @@ def nanoseconds(text: str) -> int:
         raise _invalid(text)
     total = parts = 0
     while at < len(text):
-        found = _part.match(text, at)
-        whole, point, fraction, unit = found.groups() if found else ("", None, "", "")
+        part = _part.match(text, at)
+        whole, point, fraction, unit = part.groups() if part else ("", None, "", "")
         if not whole and not fraction:
             raise _invalid(text)
         if not unit:
@@ -64,7 +64,7 @@ def nanoseconds(text: str) -> int:
         parts += 1
         if total > _MAX_NS or parts > _MAX_PARTS:
             raise _invalid(text)
-        at = found.end() if found else len(text)
+        at = part.end() if part else len(text)
     return sign * total
 
 

@@ -113,9 +113,9 @@ class _Reader:
         before = self._at
         self._skip()
         if self._sees('"'):
-            found = _quoted.match(self._text, self._at)
-            good = found is not None and bool(found[1])
-            self._at = found.end() if found is not None else self._at
+            quoted = _quoted.match(self._text, self._at)
+            good = quoted is not None and bool(quoted[1])
+            self._at = quoted.end() if quoted is not None else self._at
         else:
             good = self._dotted()
         good = good and self._next("@")
@@ -128,22 +128,22 @@ class _Reader:
     def _domain(self) -> bool:
         if not self._sees("["):
             return self._dotted()
-        found = _literal.match(self._text, self._at)
-        if found is None or "%" in found[1]:
+        literal = _literal.match(self._text, self._at)
+        if literal is None or "%" in literal[1]:
             return False
-        self._at = found.end()
+        self._at = literal.end()
         try:
-            ipaddress.ip_address(found[1])
+            ipaddress.ip_address(literal[1])
         except ValueError:
             return False
         return True
 
     def _dotted(self) -> bool:
-        found = _atom.match(self._text, self._at)
-        if found is None:
+        atom = _atom.match(self._text, self._at)
+        if atom is None:
             return False
-        self._at = found.end()
-        return not (found[0].startswith(".") or found[0].endswith(".") or ".." in found[0])
+        self._at = atom.end()
+        return not (atom[0].startswith(".") or atom[0].endswith(".") or ".." in atom[0])
 
     def _phrase(self) -> None:
         """Read the words of a name; it ends before what is no word."""
@@ -152,12 +152,12 @@ class _Reader:
             if words:
                 self.comments()
             self._skip()
-            found = (_quoted if self._sees('"') else _atom).match(self._text, self._at)
-            if found is None:
+            word = (_quoted if self._sees('"') else _atom).match(self._text, self._at)
+            if word is None:
                 break
-            self._at = found.end()
+            self._at = word.end()
             try:
-                content = None if found[0].startswith('"') else _decode(found[0])
+                content = None if word[0].startswith('"') else _decode(word[0])
             except _NoAddress:
                 break
             if content is not None:
@@ -186,8 +186,8 @@ class _Reader:
         raise _NoAddress
 
     def _skip(self) -> None:
-        found = _spaces.match(self._text, self._at)
-        self._at = found.end() if found is not None else self._at
+        spaces = _spaces.match(self._text, self._at)
+        self._at = spaces.end() if spaces is not None else self._at
 
     def _sees(self, char: str) -> bool:
         return self._text.startswith(char, self._at)
@@ -209,10 +209,10 @@ def _decode(word: str) -> str | None:
     Raises:
         _NoAddress: it is, in a set of characters that is not known.
     """
-    found = _encoded.fullmatch(word)
-    if found is None:
+    parts = _encoded.fullmatch(word)
+    if parts is None:
         return None
-    charset, encoding, content = found.groups()
+    charset, encoding, content = parts.groups()
     if encoding in "bB":
         try:
             binascii.a2b_base64(content, strict_mode=True)

@@ -72,9 +72,9 @@ def _parts(text: str) -> tuple[str, str | None, str, str]:
         raise GoURLError("net/url: invalid control character in URL")
     if text.startswith(":"):
         raise GoURLError("missing protocol scheme")
-    found = _scheme.match(text)
-    scheme = found[1].lower() if found else ""
-    rest, _, query = text[found.end() if found else 0 :].partition("?")
+    match_ = _scheme.match(text)
+    scheme = match_[1].lower() if match_ else ""
+    rest, _, query = text[match_.end() if match_ else 0 :].partition("?")
     if not rest.startswith("/"):
         if scheme:
             return scheme, None, "", query

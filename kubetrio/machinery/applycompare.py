@@ -70,9 +70,11 @@ def compare(old: Json, new: Json, schema: TypeSchema) -> Comparison:
     """
     if old is new or old == new:
         return UNCHANGED
-    found = _Changes({}, {}, {})
-    _members(old, new, schema, found)
-    return Comparison(FieldSet(found.added), FieldSet(found.modified), FieldSet(found.removed))
+    changes = _Changes({}, {}, {})
+    _members(old, new, schema, changes)
+    return Comparison(
+        FieldSet(changes.added), FieldSet(changes.modified), FieldSet(changes.removed)
+    )
 
 
 def _members(old: Json, new: Json, schema: TypeSchema, found: _Changes) -> None:

@@ -57,20 +57,20 @@ def _keyed_step(item: Any, schema: TypeSchema) -> str:
         if item is None:
             raise _problem("associative list with keys may not have a null element")
         raise _problem("associative list with keys may not have non-map elements")
-    found = []
+    members = []
     for name in schema.keys:
         if name in item:
-            found.append((name, item[name]))
+            members.append((name, item[name]))
         elif name in schema.key_defaults:
-            found.append((name, schema.key_defaults[name]))
+            members.append((name, schema.key_defaults[name]))
     # A key that is not there makes another item than one that is.
-    if not found:
+    if not members:
         names = " ".join(map(quote, schema.keys))
         raise _problem(
             f"associative list with keys has an element that omits all key fields [{names}]"
             " (and doesn't have default values for any key fields)"
         )
-    return fieldpath.key(found)
+    return fieldpath.key(members)
 
 
 def _problem(text: str) -> TypedError:

@@ -131,10 +131,10 @@ def _scalar_order(scalar: Any) -> tuple[int, Any]:
 
 def in_order(steps: Iterable[str]) -> list[str]:
     """Steps in the order in which they are written."""
-    found = sorted_in_steps(list(steps))
-    if not found or (found[0][0] == "f" and found[-1][0] == "f"):
-        return found
-    return sorted_in_steps(found, order)
+    ordered = sorted_in_steps(list(steps))
+    if not ordered or (ordered[0][0] == "f" and ordered[-1][0] == "f"):
+        return ordered
+    return sorted_in_steps(ordered, order)
 
 
 def step_text(step: str) -> str:

@@ -127,11 +127,11 @@ def _split(text: str) -> list[str]:
 
 
 def _parse_part(part: str) -> Requirement | None:
-    found = _operator.search(part)
-    if found is None:
+    sign = _operator.search(part)
+    if sign is None:
         return None
-    operator = "!=" if found[0] == "!=" else "="
-    return part[: found.start()], operator, _unescape(part[found.end() :])
+    operator = "!=" if sign[0] == "!=" else "="
+    return part[: sign.start()], operator, _unescape(part[sign.end() :])
 
 
 def parse(text: str) -> Selector:

@@ -63,10 +63,10 @@ class FieldSet:
         """The set of these paths; the path of the root is not a member of any set."""
         root: Node = {}
         for path in paths:
-            made: Node = LEAF
+            tree: Node = LEAF
             for step in reversed(path):
-                made = {step: made}
-            root = _union(root, made)
+                tree = {step: tree}
+            root = _union(root, tree)
         return cls(root)
 
     @classmethod
@@ -122,10 +122,10 @@ class FieldSet:
     def __contains__(self, path: Path) -> bool:
         node: Node = self.root
         for step in path[:-1]:
-            found = node.get(step)
-            if found is None:
+            child = node.get(step)
+            if child is None:
                 return False
-            node = found
+            node = child
         last = node.get(path[-1]) if path else None
         return last is not None and is_member(last)
 

@@ -159,14 +159,14 @@ class _Patcher:
         _add(holder, key, value)
 
     def test(self, op: dict[str, Any]) -> None:
-        wanted = op.get("value")
+        expected = op.get("value")
         if op.get("path") == "":
-            found = self.doc
+            actual = self.doc
         else:
             holder, key = self._find(op.get("path"))
-            found = _get(holder, key)
-        self._open_all(found)
-        if not same_json(found, wanted):
+            actual = _get(holder, key)
+        self._open_all(actual)
+        if not same_json(actual, expected):
             raise _Failed
 
     def _open_all(self, value: Any) -> None:

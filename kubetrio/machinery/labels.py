@@ -255,11 +255,11 @@ class _Parser:
     def parse(self) -> list[Requirement]:
         requirements: list[Requirement] = []
         while True:
-            found = self.peek()
-            if found == _END:
+            part = self.peek()
+            if part == _END:
                 return requirements
-            if self.kind(found) not in (_WORD, "!"):
-                raise ValueError(f"found '{found}', expected: !, identifier, or 'end of string'")
+            if self.kind(part) not in (_WORD, "!"):
+                raise ValueError(f"found '{part}', expected: !, identifier, or 'end of string'")
             if len(requirements) == MOST_REQUIREMENTS:
                 raise ValueError(f"more than {MOST_REQUIREMENTS} requirements")
             try:
@@ -298,15 +298,15 @@ class _Parser:
     def _parse_value(self) -> str:
         if self.peek() in (_END, ","):
             return ""
-        found = self.take()
-        if self.kind(found) != _WORD:
-            raise ValueError(f"found '{found}', expected: identifier")
-        return found
+        part = self.take()
+        if self.kind(part) != _WORD:
+            raise ValueError(f"found '{part}', expected: identifier")
+        return part
 
     def _parse_set(self) -> set[str]:
-        found = self.take()
-        if found != "(":
-            raise ValueError(f"found '{found}' expected: '('")
+        part = self.take()
+        if part != "(":
+            raise ValueError(f"found '{part}' expected: '('")
         first = self.peek()
         if first == ")":
             self.take()
@@ -323,22 +323,22 @@ class _Parser:
         if values:
             return values
         while True:
-            found = self.take()
-            if self.kind(found) == _WORD:
-                values.add(found)
+            part = self.take()
+            if self.kind(part) == _WORD:
+                values.add(part)
                 following = self.peek()
                 if following == ")":
                     return values
                 if following != ",":
                     raise ValueError(f"found '{following}', expected: ',' or ')'")
-            elif found == ",":
+            elif part == ",":
                 following = self.peek()
                 if not values or following in (",", ")"):
                     values.add("")
                 if following == ")":
                     return values
             else:
-                raise ValueError(f"found '{found}', expected: ',', or identifier")
+                raise ValueError(f"found '{part}', expected: ',', or identifier")
 
     def _good_items(self) -> set[str]:
         """Take all items at once if none is wrong; otherwise return none and take nothing."""

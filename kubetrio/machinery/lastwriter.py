@@ -32,21 +32,21 @@ def writer_of(before: Json | None, after: Json, at: str, *, created: bool = Fals
     """
     entries = _entries(after)
     if before is None:
-        found = [entry for entry in entries.values() if created or _near(entry, at)]
+        candidates = [entry for entry in entries.values() if created or _near(entry, at)]
     else:
         known = _entries(before)
-        found = [entry for key, entry in entries.items() if _wrote(known.get(key), entry)] or [
+        candidates = [entry for key, entry in entries.items() if _wrote(known.get(key), entry)] or [
             entry
             for entry in entries.values()
             if _near(entry, at) and _owns_change(entry.get("fieldsV1"), before, after)
         ]
-    names = {str(entry.get("manager") or "") for entry in found}
+    names = {str(entry.get("manager") or "") for entry in candidates}
     return names.pop() if len(names) == 1 else ""
 
 
 def _entries(state: Mapping[str, Any]) -> dict[tuple[Any, ...], Json]:
-    found = (state.get("metadata") or {}).get("managedFields") or ()
-    return {tuple(entry.get(key) for key in KEYS): entry for entry in found}
+    entries = (state.get("metadata") or {}).get("managedFields") or ()
+    return {tuple(entry.get(key) for key in KEYS): entry for entry in entries}
 
 
 def _near(entry: Json, at: str) -> bool:
@@ -89,13 +89,13 @@ def _member(kind: str, text: str, value: Any) -> Any:
         return value.get(text) if isinstance(value, dict) else None
     if not text or not isinstance(value, list):
         return None  # "." is the member itself, whose content is below
-    wanted = orjson.loads(text)
+    member = orjson.loads(text)
     if kind == "k":
         for item in value:
-            if isinstance(item, dict) and wanted.items() <= item.items():
+            if isinstance(item, dict) and member.items() <= item.items():
                 return item
     elif kind == "v":
-        return wanted if wanted in value else None
-    elif kind == "i" and wanted < len(value):
-        return value[wanted]
+        return member if member in value else None
+    elif kind == "i" and member < len(value):
+        return value[member]
     return None

@@ -154,7 +154,7 @@ def decode(entries: Any) -> dict[Manager, Owned]:
 
 def encode(owners: Owners) -> list[Json]:
     """Write ``metadata.managedFields``: applies first, then by time, name, version, subresource."""
-    found = sorted(
+    ordered = sorted(
         owners.items(),
         key=lambda item: (
             item[0].operation,
@@ -173,7 +173,7 @@ def encode(owners: Owners) -> list[Json]:
             owned.fields.to_fields_v1(),
             manager.subresource,
         )
-        for manager, owned in found
+        for manager, owned in ordered
     ]
 
 
@@ -342,10 +342,10 @@ def on_apply(live: Json | None, config: Json, write: Write, *, force: bool) -> A
         raise _unfit(doing, there.value, write, f": {unfit}") from unfit
     if not owners:
         owners = _update(owners, write.typed(write.empty), there, write, BEFORE_FIRST_APPLY)
-    wanted = Typed(config, write.schema, write.api_version)
+    applied = Typed(config, write.schema, write.api_version)
     manager = write.owner(APPLY)
     try:
-        merged = _apply(there, wanted, owners, manager, write, force=force)
+        merged = _apply(there, applied, owners, manager, write, force=force)
     except ConversionError as error:
         raise ApiError(500, "", str(error)) from error
     except TypedError as error:
@@ -398,8 +398,8 @@ def _kind_of(config: Json) -> GroupVersionKind:
 def _unfit(doing: str, obj: Json, write: Write, why: str) -> ApiError:
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    said = (metadata.get("namespace"), metadata.get("name"))
-    where = "/".join(text if isinstance(text, str) else "" for text in said)
+    identity = (metadata.get("namespace"), metadata.get("name"))
+    where = "/".join(text if isinstance(text, str) else "" for text in identity)
     kind = f"{write.kind.group}/{write.kind.version}, Kind={write.kind.kind}"
     return ApiError(500, "", f"{doing} ({where}; {kind}){why}")
 

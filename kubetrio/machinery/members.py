@@ -34,8 +34,8 @@ def is_zero(value: Any) -> bool:
 
 def shown_map(obj: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
     """A map as messages print it: its keys sorted, and null only where there is none."""
-    found = (obj or {}).get(name)
-    return None if found is None else dict(sorted(found.items()))
+    members = (obj or {}).get(name)
+    return None if members is None else dict(sorted(members.items()))
 
 
 def member(obj: Mapping[str, Any] | None, name: str) -> Mapping[str, Any]:

@@ -74,8 +74,8 @@ def version_order(version: str) -> tuple[int, int, int, int, str]:
 
     Source: docs "Versions in CustomResourceDefinitions" (version priority).
     """
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    parts = _VERSION.fullmatch(version)
+    if parts is None:
         return (1, 0, 0, 0, version)
-    major, stability, minor = found.groups()
+    major, stability, minor = parts.groups()
     return (0, _STABILITY[stability], -int(major), -int(minor or 0), "")

@@ -267,8 +267,8 @@ def prefixed_path(value: str) -> list[tuple[str, str]]:
     domain, _, rest = value.partition("/")
     if not domain or not rest:
         return [(value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    found = [(domain, message) for message in dns1123_subdomain(domain)]
+    errors = [(domain, message) for message in dns1123_subdomain(domain)]
     if not _domain_path.fullmatch(rest):
         detail = f"Invalid path (regex used for validation is '{_domain_path.pattern}')"
-        found.append((rest, detail))
-    return found
+        errors.append((rest, detail))
+    return errors

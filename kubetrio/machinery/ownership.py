@@ -229,13 +229,13 @@ def transfer(
 
 
 def _changes(old: Typed, new: Typed, rules: Rules) -> Comparison:
-    found = compare(old.value, new.value, old.schema)
-    if not found or rules.keep is all_fields:
-        return found
+    changes = compare(old.value, new.value, old.schema)
+    if not changes or rules.keep is all_fields:
+        return changes
     if rules.kept_in is not None and old.api_version not in rules.kept_in:
-        return found
+        return changes
     return Comparison(
-        rules.keep(found.added), rules.keep(found.modified), rules.keep(found.removed)
+        rules.keep(changes.added), rules.keep(changes.modified), rules.keep(changes.removed)
     )
 
 
@@ -302,10 +302,10 @@ def reconcile(owners: Owners, typed: Typed, rules: Rules) -> dict[Manager, Owned
         version = owned.api_version
         if version not in schemas:
             try:
-                found = rules.at(typed, version)
+                at_version = rules.at(typed, version)
             except TypedError as error:
                 raise ConversionError(str(error)) from error
-            schemas[version] = None if found is None else found.schema
+            schemas[version] = None if at_version is None else at_version.schema
         schema = schemas[version]
         if schema is not None and owned.fields.fits is not schema:
             root = _reconciled(owned.fields.root, schema)
@@ -328,8 +328,8 @@ def _reconciled(node: Node, schema: TypeSchema) -> Node:
         inner = schema.member(step[2:]) if step[0] == "f" else schema.element
         if inner is None:
             continue
-        made = _reconciled(child, inner)
-        if made is not child:
+        child_set = _reconciled(child, inner)
+        if child_set is not child:
             out = dict(node) if out is None else out
-            out[step] = made
+            out[step] = child_set
     return node if out is None else out

@@ -55,14 +55,14 @@ def told(causes: Sequence[Cause]) -> Sequence[Cause]:
     if len(causes) < _FEW:
         return causes
     left = MOST_TOLD_CHARS
-    found: list[Cause] = []
+    all_causes: list[Cause] = []
     for cause in causes:
-        if left <= 0 or len(found) == MOST_CAUSES:
+        if left <= 0 or len(all_causes) == MOST_CAUSES:
             break
         if cause is not MORE:
-            found.append(cause)
+            all_causes.append(cause)
             left -= len(cause.message) + len(cause.field)
-    return found or [MORE]
+    return all_causes or [MORE]
 
 
 _FEW = 10  # causes that no object has too many of

@@ -94,18 +94,18 @@ def field_of(schema: TypeSchema, name: str) -> TypeSchema:
     kind = _go_kind(schema)
     if kind != "struct":
         raise failed(f"merging an object in json but data type is not struct, instead is: {kind}")
-    found = schema.fields.get(name)
-    if found is None:
+    field = schema.fields.get(name)
+    if field is None:
         # As Go's decoder finds members; it is the decoder that does not.
         folded = name.casefold()
-        found = next((f for key, f in schema.fields.items() if key.casefold() == folded), None)
-    if found is None:
+        field = next((f for key, f in schema.fields.items() if key.casefold() == folded), None)
+    if field is None:
         # What is free-form and has no name is nearly always this one.
         struct = schema.go_name or ("" if schema.fields else "RawExtension")
         raise failed(
             f"unable to find api field in struct {struct} for the json field {quote(name)}"
         )
-    return found
+    return field
 
 
 def list_field_of(schema: TypeSchema, name: str) -> TypeSchema:

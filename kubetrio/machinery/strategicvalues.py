@@ -282,8 +282,8 @@ def arrange(merged: list[Any], order: list[Any], server: list[Any], key: str) ->
     if key:
         for item in merged:
             member(item, key)
-    wanted = Places(order, key)
-    named = [wanted.find(item) is not None for item in merged]
+    target_places = Places(order, key)
+    named = [target_places.find(item) is not None for item in merged]
     right = sort_items([i for i, yes in zip(merged, named, strict=True) if yes], order, key)
     left = sort_items([i for i, yes in zip(merged, named, strict=True) if not yes], server, key)
     places = Places(server, key)

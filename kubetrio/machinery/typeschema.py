@@ -99,8 +99,8 @@ class TypeSchema:
         element = self.element
         if element is None:
             return {}
-        found = {key: element.fields[key].default for key in self.keys if key in element.fields}
-        return {key: value for key, value in found.items() if value is not None}
+        defaults = {key: element.fields[key].default for key in self.keys if key in element.fields}
+        return {key: value for key, value in defaults.items() if value is not None}
 
     def member(self, name: str) -> TypeSchema | None:
         """The type of one member of a map, or None when it may not be there."""

@@ -27,8 +27,8 @@ def run(walk: Walk[T]) -> T | Awaitable[T]:
     try:
         waiting = next(walk)
     except StopIteration as done:
-        found: T = done.value
-        return found
+        result: T = done.value
+        return result
     return _rest(walk, waiting)
 
 
@@ -42,5 +42,5 @@ async def _rest(walk: Walk[T], waiting: Awaitable[Any]) -> T:
             else:
                 waiting = walk.send(result)
         except StopIteration as done:
-            found: T = done.value
-            return found
+            value: T = done.value
+            return value

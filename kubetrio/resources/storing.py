@@ -117,8 +117,8 @@ async def _show_new(write: Write) -> None:
     """Answer a dry run with the object as it would be stored."""
     kind, obj = write.kind, write.obj
     key = kind.key(write.target.namespace, obj["metadata"]["name"])
-    if (found := await write.parts.store.get(key)) is not None:
-        raise KeyExists(key, found.revision)
+    if (stored := await write.parts.store.get(key)) is not None:
+        raise KeyExists(key, stored.revision)
     await _finish(write)
     shown = await write.options.work(lambda: unversioned(_complete(write)))
     write.written = Written(shown, created=True)

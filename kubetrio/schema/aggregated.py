@@ -109,14 +109,14 @@ def from_resource_list(resources: Iterable[Json]) -> list[Json]:
     Raises:
         ValueError: a subresource is namespaced where its resource is not, or the other way.
     """
-    found: dict[str, Json] = {}
+    by_name: dict[str, Json] = {}
     below: list[tuple[str, str, Json]] = []
     for one in resources:
         name, _, subresource = one["name"].partition("/")
         if subresource:
             below.append((name, subresource, one))
             continue
-        found[name] = {
+        by_name[name] = {
             "resource": name,
             "responseKind": _kind(one),
             "scope": _scope(one),
@@ -132,7 +132,7 @@ def from_resource_list(resources: Iterable[Json]) -> list[Json]:
             "singularResource": "",
             "verbs": [],
         }
-        parent = found.setdefault(name, without_kind)
+        parent = by_name.setdefault(name, without_kind)
         if parent["scope"] != _scope(one):
             raise ValueError(f"the scopes of {name} and {subresource} do not match")
         parent.setdefault("subresources", []).append(
@@ -142,7 +142,7 @@ def from_resource_list(resources: Iterable[Json]) -> list[Json]:
                 "verbs": one.get("verbs") or [],
             }
         )
-    return list(found.values())
+    return list(by_name.values())
 
 
 def checked(resource: object) -> Json:

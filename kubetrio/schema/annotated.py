@@ -40,8 +40,8 @@ def annotated_field(type_name: str) -> AnnotatedField | None:
     Args:
         type_name: full name of the type.
     """
-    found = builtin.load("annotated").get(type_name)
-    return None if found is None else AnnotatedField(**found)
+    row = builtin.load("annotated").get(type_name)
+    return None if row is None else AnnotatedField(**row)
 
 
 def _with(obj: Json, name: str, value: str | None) -> Json:

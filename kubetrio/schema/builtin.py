@@ -67,8 +67,8 @@ def _entry(file: str, name: str) -> Json:
     if begin < 0:
         raise KeyError(name)
     begin += len(key)
-    found: Json = orjson.loads(text[begin : text.index(b"\n", begin)].rstrip(b","))
-    return found
+    entry: Json = orjson.loads(text[begin : text.index(b"\n", begin)].rstrip(b","))
+    return entry
 
 
 @cache

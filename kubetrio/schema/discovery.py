@@ -178,8 +178,8 @@ def aggregated_steps(
     for group, versions in others.groups(registry).items():
         if bool(group) != (groups == "named"):
             continue
-        made = [_aggregated_version(registry, group, item, others) for item in versions]
-        items.append({"metadata": {"name": group} if group else {}, "versions": made})
+        parts = [_aggregated_version(registry, group, item, others) for item in versions]
+        items.append({"metadata": {"name": group} if group else {}, "versions": parts})
         if len(items) % GROUPS == 0:
             yield
     return {

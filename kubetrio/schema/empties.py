@@ -67,8 +67,8 @@ def _found(shape: Shape, value: Any) -> Empties | None:
     steps: Iterable[tuple[Any, Any]] = (
         value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
     )
-    found = ((step, _found(element, item)) for step, item in steps if item)
-    return {step: inner for step, inner in found if inner} or None
+    children = ((step, _found(element, item)) for step, item in steps if item)
+    return {step: inner for step, inner in children if inner} or None
 
 
 def _rewritten(value: Any) -> str:
@@ -175,9 +175,9 @@ def _in_wholes(empties: Empties, schema: TypeSchema | None, *, whole: bool) -> E
 
 def below(empties: Empties | None, *steps: str) -> Any:
     """What is noted at a place: an empty value, what is below it, or None."""
-    found: Any = empties
+    node: Any = empties
     for step in steps:
-        if not found:
+        if not node:
             return None
-        found = found.get(step)
-    return found
+        node = node.get(step)
+    return node

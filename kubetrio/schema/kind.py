@@ -453,12 +453,12 @@ def cached_on_kind(make: Callable[Concatenate[Kind, P], T]) -> Callable[Concaten
     """
 
     def get(kind: Kind, /, *more: P.args, **named: P.kwargs) -> T:
-        made = kind.made
+        cache = kind.made
         key = (make, *more) if more else make
-        if key in made:
-            found: T = made[key]
-            return found
-        result = made[key] = make(kind, *more, **named)
+        if key in cache:
+            cached: T = cache[key]
+            return cached
+        result = cache[key] = make(kind, *more, **named)
         return result
 
     update_wrapper(get, make)

@@ -83,9 +83,9 @@ class _Parts:
         if self._v2 and given.get(_PRESERVE):
             # kubectl would refuse what it does not find among the properties
             return {"type": "object"}
-        found = yield from self._part(given)
-        properties = {**(found.get("properties") or {}), **self._members("ObjectMeta")}
-        return {**found, "properties": dict(sorted(properties.items()))}
+        part = yield from self._part(given)
+        properties = {**(part.get("properties") or {}), **self._members("ObjectMeta")}
+        return {**part, "properties": dict(sorted(properties.items()))}
 
     def list_of(self, gvk: GroupVersionKind) -> Json:
         """The schema of a list of resources of a kind."""
@@ -106,71 +106,71 @@ class _Parts:
         self._count += 1
         if self._count % PARTS == 0:
             yield
-        found = self._for_v2(schema) if self._v2 else _unfolded(schema)
-        if found.get("example") in ({}, [], ""):
-            del found["example"]
-        properties = found.get("properties")
+        part = self._for_v2(schema) if self._v2 else _unfolded(schema)
+        if part.get("example") in ({}, [], ""):
+            del part["example"]
+        properties = part.get("properties")
         if properties:
             converted = {}
             for name, inner in properties.items():
                 converted[name] = yield from self._part(inner)
-            found["properties"] = converted
+            part["properties"] = converted
         for name in ("items", "additionalProperties"):
-            inner = found.get(name)
+            inner = part.get(name)
             if isinstance(inner, Mapping):
-                found[name] = yield from self._part(inner)
+                part[name] = yield from self._part(inner)
         if schema.get(_EMBEDDED) and not (self._v2 and schema.get(_PRESERVE)):
-            members = {**(found.get("properties") or {}), **self._members("ObjectMeta")}
-            found["properties"] = dict(sorted(members.items()))
-            needed = found.get("required") or []
+            members = {**(part.get("properties") or {}), **self._members("ObjectMeta")}
+            part["properties"] = dict(sorted(members.items()))
+            needed = part.get("required") or []
             more = [name for name in ("kind", "apiVersion") if name not in needed]
-            found["required"] = [*needed, *more]
-        return found
+            part["required"] = [*needed, *more]
+        return part
 
     def _for_v2(self, schema: Mapping[str, Any]) -> Json:
         """A part without what Swagger 2.0 has no word for, and what kubectl trips over."""
-        found = {name: value for name, value in schema.items() if name not in NOT_IN_V2}
+        part = {name: value for name, value in schema.items() if name not in NOT_IN_V2}
         nullable, preserve = schema.get("nullable"), schema.get(_PRESERVE)
         if nullable or preserve:
-            found.pop("items", None)
-            found.pop("properties", None)
-        kind = found.get("type")
+            part.pop("items", None)
+            part.pop("properties", None)
+        kind = part.get("type")
         if (
             nullable
-            or (kind == "array" and found.get("items") is None)
+            or (kind == "array" and part.get("items") is None)
             or (kind == "object" and preserve)
         ):
-            found.pop("type", None)
+            part.pop("type", None)
         others = schema.get("additionalProperties")
         if isinstance(others, Mapping) and others.get("nullable"):
-            found.pop("required", None)
-        elif found.get("required") and found.get("properties"):
-            properties = found["properties"]
+            part.pop("required", None)
+        elif part.get("required") and part.get("properties"):
+            properties = part["properties"]
             needed = [
                 name
-                for name in found.pop("required")
+                for name in part.pop("required")
                 if not (properties.get(name) or {}).get("nullable")
             ]
             if needed:
-                found["required"] = needed
-        return found
+                part["required"] = needed
+        return part
 
 
 def _unfolded(schema: Mapping[str, Any]) -> Json:
     """A part in which int-or-string is also said as alternatives."""
-    found = {
+    part = {
         name: _nested(name, value) if name in _JUNCTORS else value for name, value in schema.items()
     }
     if not schema.get(_INT_OR_STRING):
-        return found
+        return part
     all_of = schema.get("allOf") or []
     if schema.get("anyOf") == _ALTERNATIVES or (all_of and all_of[0].get("anyOf") == _ALTERNATIVES):
-        return found
+        return part
     if not schema.get("anyOf"):
-        found["anyOf"] = _ALTERNATIVES
+        part["anyOf"] = _ALTERNATIVES
     else:
-        found["allOf"] = [{"anyOf": _ALTERNATIVES}, *all_of]
-    return found
+        part["allOf"] = [{"anyOf": _ALTERNATIVES}, *all_of]
+    return part
 
 
 def _nested(name: str, value: Any) -> Any:

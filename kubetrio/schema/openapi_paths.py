@@ -353,14 +353,14 @@ def _parameters(path: str, action: str, names: Iterable[str]) -> Iterator[Parame
         kind = "integer" if name in INTEGERS else "boolean" if name in BOOLEANS else "string"
         key = f"{name} {location}"
         known = (f"{key} {place}", f"{key} {action}", key)
-        found = next((shared[item] for item in known if item in shared), "")
-        yield Parameter(name=name, location=location, type=kind, shared=found)
+        reference = next((shared[item] for item in known if item in shared), "")
+        yield Parameter(name=name, location=location, type=kind, shared=reference)
 
 
 def _subresource_in(path: str) -> str:
     """Resource and subresource of a path, such as ``pods/exec``; empty without a subresource."""
-    before, found, after = path.partition("/{name}/")
-    return f"{before.rpartition('/')[2]}/{after.split('/')[0]}" if found else ""
+    before, separator, after = path.partition("/{name}/")
+    return f"{before.rpartition('/')[2]}/{after.split('/')[0]}" if separator else ""
 
 
 def _camel(text: str, *, capital: bool) -> str:

@@ -63,18 +63,18 @@ def closure_steps(roots: Iterable[str]) -> Steps[dict[str, Json]]:
     Raises:
         KeyError: a name that ``schemas/types`` does not know.
     """
-    found: dict[str, Json] = {}
+    definitions: dict[str, Json] = {}
     descriptions = Descriptions()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in definitions:
             continue
-        found[name] = descriptions.add(name, builtin.type_schema(name))
-        waiting.extend(_references(found[name]))
-        if len(found) % TYPES == 0:
+        definitions[name] = descriptions.add(name, builtin.type_schema(name))
+        waiting.extend(_references(definitions[name]))
+        if len(definitions) % TYPES == 0:
             yield
-    return dict(sorted(found.items()))
+    return dict(sorted(definitions.items()))
 
 
 def cross_registered(

@@ -120,10 +120,10 @@ class Registry:
     @cached_property
     def by_group_resource(self) -> Mapping[GroupResource, Kind]:
         """One of the versions of each resource."""
-        found: dict[GroupResource, Kind] = {}
+        kinds: dict[GroupResource, Kind] = {}
         for kind in self.resources.values():
-            found.setdefault(kind.group_resource, kind)
-        return found
+            kinds.setdefault(kind.group_resource, kind)
+        return kinds
 
     def preferred(self, *verbs: str) -> list[Kind]:
         """One kind of each resource: in the first version of its group that has it.
@@ -131,12 +131,12 @@ class Registry:
         Args:
             verbs: that the kinds serve.
         """
-        found: dict[GroupResource, Kind] = {}
+        kinds: dict[GroupResource, Kind] = {}
         for group, versions in self.groups.items():
             for version in versions:
                 for kind in self.by_group_version[GroupVersion(group, version)]:
-                    found.setdefault(kind.group_resource, kind)
-        return [kind for kind in found.values() if kind.verbs.issuperset(verbs)]
+                    kinds.setdefault(kind.group_resource, kind)
+        return [kind for kind in kinds.values() if kind.verbs.issuperset(verbs)]
 
     def without(self, gone: Iterable[Kind]) -> Registry:
         """A snapshot with fewer kinds; versions and groups that nothing is left of go too."""

@@ -112,8 +112,8 @@ def _registered(own_group: str, gvk: GroupVersionKind) -> str:
     group, version, kind = gvk
     if kind in _OPTIONS and (group, version) in _versions():
         return f"v1.{kind}"
-    found: str = builtin.load("registered").get(f"{group}/{version}/{kind}", "")
-    return found
+    type_name: str = builtin.load("registered").get(f"{group}/{version}/{kind}", "")
+    return type_name
 
 
 def _is_own(own_group: str, gvk: GroupVersionKind) -> bool:

@@ -161,9 +161,9 @@ class Struct:
         schema = builtin.type_schema(self.type_name)
         properties: dict[str, Any] = schema.get("properties", {})
         required = frozenset(schema.get("required", ()))
-        found = _rows(self.type_name)
-        rows = {name: flags for name, flags, _ in found if name in properties}
-        places = {name: f"{within}{name}" for name, _, within in found}
+        facts = _rows(self.type_name)
+        rows = {name: flags for name, flags, _ in facts if name in properties}
+        places = {name: f"{within}{name}" for name, _, within in facts}
         # TypeMeta is not part of messages.
         first = [name for name in ("kind", "apiVersion") if name in properties and name not in rows]
         rest = [name for name in properties if name not in rows and name not in first]

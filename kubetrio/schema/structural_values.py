@@ -66,8 +66,8 @@ def time(text: str) -> str | None:
     Raises:
         ValueError: no such time.
     """
-    found = _printed_time(text)
-    return text if found and found.group(1) is None else normalise_time(text)
+    printed = _printed_time(text)
+    return text if printed and printed.group(1) is None else normalise_time(text)
 
 
 def micro_time(text: str) -> str | None:
@@ -76,8 +76,8 @@ def micro_time(text: str) -> str | None:
     Raises:
         ValueError: no such time.
     """
-    found = _printed_time(text)
-    return text if found and found.group(1) is not None else normalise_micro(text)
+    printed = _printed_time(text)
+    return text if printed and printed.group(1) is not None else normalise_micro(text)
 
 
 @remembered(2048, 64)
@@ -180,8 +180,8 @@ def _with(value: Any, number: Callable[[Any], Any], *, sort: bool = False) -> An
         where, key, item = waiting.pop()
         kind = type(item)
         if kind is dict:
-            where[key] = made = dict.fromkeys(sorted(item) if sort else item)
-            waiting += [(made, name, item[name]) for name in item]
+            where[key] = keys = dict.fromkeys(sorted(item) if sort else item)
+            waiting += [(keys, name, item[name]) for name in item]
         elif kind is list:
             where[key] = items = [None] * len(item)
             waiting += [(items, place, each) for place, each in enumerate(item)]

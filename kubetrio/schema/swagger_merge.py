@@ -66,9 +66,9 @@ def references(value: object) -> Iterator[str]:
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
-            found = one.get("$ref")
-            if isinstance(found, str):
-                yield found
+            reference = one.get("$ref")
+            if isinstance(reference, str):
+                yield reference
             waiting.extend(one.values())
         elif isinstance(one, list):
             waiting.extend(one)
@@ -115,11 +115,11 @@ def _pointing(value: Any, renamed: Mapping[str, str]) -> Any:
     if not renamed or renamed.keys().isdisjoint(references(value)):
         return value
     if isinstance(value, dict):
-        made = {key: _pointing(item, renamed) for key, item in value.items()}
-        found = value.get("$ref")
-        if isinstance(found, str) and found in renamed:
-            made["$ref"] = renamed[found]
-        return made
+        result = {key: _pointing(item, renamed) for key, item in value.items()}
+        reference = value.get("$ref")
+        if isinstance(reference, str) and reference in renamed:
+            result["$ref"] = renamed[reference]
+        return result
     return [_pointing(item, renamed) for item in value] if isinstance(value, list) else value
 
 

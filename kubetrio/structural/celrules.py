@@ -178,11 +178,11 @@ def compiled(
         except CompileError as error:
             return Rule(said, None, error=str(error)) if broken else None
 
-    found = {
+    rules = {
         id(place.schema): RulesOfPlace(place.rules, partial(made, at))
         for at, place in enumerate(types.places)
     }
-    return Place(root, found, ruled, Converters(), whole=whole)
+    return Place(root, rules, ruled, Converters(), whole=whole)
 
 
 class RulesOfPlace:
@@ -225,12 +225,12 @@ def _parts_with_rules(root: Mapping[str, Any]) -> HasRules:
 
 def _find_rules(schema: Mapping[str, Any], ruled: set[int]) -> bool:
     """Note the parts of a schema that have rules, at any depth; whether it has some."""
-    found = bool(schema.get("x-kubernetes-validations"))
+    has_rules = bool(schema.get("x-kubernetes-validations"))
     for inner in parts_of(schema):
-        found |= _find_rules(inner, ruled)
-    if found:
+        has_rules |= _find_rules(inner, ruled)
+    if has_rules:
         ruled.add(id(schema))
-    return found
+    return has_rules
 
 
 def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
@@ -241,8 +241,12 @@ def _rule(compiling: Any, at: int, place: Any, said: Mapping[str, Any]) -> Rule:
     optional = bool(said.get("optionalOldSelf"))
 
     def runs(text: str) -> Checked:
-        made: Checked = compiling.check(text, at, optional_old=optional)
-        return replace(made, tree=bind("oldSelf", _what_was(), made.tree)) if optional else made
+        rule_checked: Checked = compiling.check(text, at, optional_old=optional)
+        return (
+            replace(rule_checked, tree=bind("oldSelf", _what_was(), rule_checked.tree))
+            if optional
+            else rule_checked
+        )
 
     checked = runs((said.get("rule") or "").strip())
     if checked.type != "bool":
@@ -404,8 +408,8 @@ class _Walk:
     def _refusal(self, rule: Rule, inputs: Any, path: str, kind: str, value: Any) -> Cause:
         detail = "" if rule.message is None else _message(rule.message.evaluate(inputs))
         if not detail:
-            said = (rule.said.get("message") or "").strip()
-            detail = said or f"failed rule: {rule.shown}"
+            message = (rule.said.get("message") or "").strip()
+            detail = message or f"failed rule: {rule.shown}"
         match rule.said.get("reason"):
             case "FieldValueForbidden":
                 return forbidden(path, detail)

@@ -136,12 +136,12 @@ def _members(members: Mapping[str, tuple[str, Convert | None]], *, hides: bool =
     def convert(value: Any, wrong: Wrong) -> Any:
         if type(value) is not dict:
             return value
-        made: Json = {}
+        result: Json = {}
         for key, item in value.items():
             field, inner = members.get(key, ("" if hides else key, None))
             if field and item is not None:  # a member that is null is as good as absent
-                made[field] = item if inner is None else inner(item, wrong)
-        return made
+                result[field] = item if inner is None else inner(item, wrong)
+        return result
 
     return convert
 
@@ -172,10 +172,10 @@ def _text(format_: str) -> Convert | None:
 
 
 def _instant(text: str) -> tuple[int, int]:
-    found = _moment.fullmatch(text)
-    if found is None:
+    parts = _moment.fullmatch(text)
+    if parts is None:
         raise ValueError(f"no date-time: {text}")
-    moment, fraction, sign, hours, minutes = found.groups()
+    moment, fraction, sign, hours, minutes = parts.groups()
     seconds = int(datetime.fromisoformat(f"{moment}+00:00").timestamp())
     if sign:
         if int(hours) > _MOST_HOURS or int(minutes) > _MOST_MINUTES:

@@ -115,10 +115,10 @@ def _note_unrecognized(schema: Mapping[str, Any], found: dict[str, None]) -> Non
 def _unrecognized_in(definition: Json | None) -> dict[str, None]:
     """Names of the formats, each once, in the order in which they are met."""
     versions: Sequence[Json] = member(definition, "spec").get("versions") or ()
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for version in versions:
-        _note_unrecognized(member(member(version, "schema"), "openAPIV3Schema"), found)
-    return found
+        _note_unrecognized(member(member(version, "schema"), "openAPIV3Schema"), names)
+    return names
 
 
 def format_warnings(new: Json, old: Json | None) -> list[str]:

@@ -57,8 +57,8 @@ def keys_of(keys: Sequence[str], item: Any) -> tuple[Any, ...] | None:
     """The values of the keys of an item, None of what is no object."""
     if type(item) is not dict:
         return None
-    found = (item.get(name, _MISSING) for name in keys)
-    return tuple(_key(one) for one in found)
+    values = (item.get(name, _MISSING) for name in keys)
+    return tuple(_key(one) for one in values)
 
 
 def _key(value: Any) -> Any:
@@ -70,11 +70,11 @@ def _key(value: Any) -> Any:
 
 def by_keys(keys: Sequence[str], items: list[Any]) -> dict[Any, Any]:
     """The items of a list by their keys, of items with the same keys the first."""
-    found: dict[Any, Any] = {}
+    by_key: dict[Any, Any] = {}
     for item in items:
         if (mine := keys_of(keys, item)) is not None:
-            found.setdefault(mine, item)
-    return found
+            by_key.setdefault(mine, item)
+    return by_key
 
 
 _MISSING = object()

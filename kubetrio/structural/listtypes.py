@@ -69,7 +69,7 @@ def _repeated(values: Iterable[Any]) -> list[int]:
     """Indexes of the second of equal values."""
     seen: dict[type, set[Any]] = {}
     twice: dict[type, set[Any]] = {}
-    found = []
+    keys = []
     for index, value in enumerate(values):
         kind = type(value)
         key = canonical(value) if kind is dict or kind is list else value
@@ -80,8 +80,8 @@ def _repeated(values: Iterable[Any]) -> list[int]:
             mine.add(key)
         elif key not in (told := twice.setdefault(kind, set())):
             told.add(key)
-            found.append(index)
-    return found
+            keys.append(index)
+    return keys
 
 
 def _check_map(schema: Checker, values: list[Any], path: str, out: Causes) -> None:
@@ -155,12 +155,12 @@ def _check_metadata(value: Any, path: str, out: Causes) -> None:
         out.append(invalid(path, value, str(error)))
         return
     meta = {**meta, "name": meta.get("name") or "fakename"}
-    found = validate_object_meta(
+    causes = validate_object_meta(
         meta,
         namespaced=bool(meta.get("namespace")),
         name_check=path_segment,
         standard_finalizers=False,
     )
-    for cause in found:
+    for cause in causes:
         where = path + cause.field.removeprefix("metadata")
         out.append(cause if cause is MORE else replace(cause, field=where))

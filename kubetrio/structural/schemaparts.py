@@ -129,12 +129,12 @@ class LazyParts(dict[str, T]):
 
     def get(self, key: str, default: D | None = None) -> T | D | None:  # type: ignore[override]
         """What is made of a property."""
-        found = super().get(key)
-        if found is not None:
-            return found
+        part = super().get(key)
+        if part is not None:
+            return part
         schema = self._schemas.get(key)
         if schema is None:
             return default
         self._marks.count()
-        made = self[key] = self._make(schema)
-        return made
+        new_part = self[key] = self._make(schema)
+        return new_part

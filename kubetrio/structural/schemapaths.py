@@ -70,21 +70,21 @@ def find_field(schema: Schema, path: str, *, brackets: bool = True) -> FoundFiel
     for name in _names(path, brackets=brackets):
         properties, others = current.get("properties"), current.get("additionalProperties")
         if properties:
-            found = properties.get(name)
+            member = properties.get(name)
             text += f".{name}" if text else name
         else:
             anything: Schema | None = None if others is None else {}
-            found = others if isinstance(others, Mapping) else anything
+            member = others if isinstance(others, Mapping) else anything
             text += f"[{name}]"
-        if found is None:
+        if member is None:
             raise NoField(_NO_FIELD)
-        current = found
+        current = member
         steps.append(name)
     return FoundField(current, text, steps)
 
 
 def _names(path: str, *, brackets: bool) -> Iterator[str]:
-    tokens = (found[0] for found in _token.finditer(path))
+    tokens = (token[0] for token in _token.finditer(path))
     for part in tokens:
         if part == "[" and not brackets:
             raise NoField("array notation is not allowed")

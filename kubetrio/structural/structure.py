@@ -122,8 +122,8 @@ def prune(node: Node | None, obj: Json) -> list[str]:
     Returns:
         Paths of what was dropped, sorted; of very much some.
     """
-    found = _prune(node or _NOTHING, obj, root=True)
-    return sorted(found) if found else []
+    paths = _prune(node or _NOTHING, obj, root=True)
+    return sorted(paths) if paths else []
 
 
 def prune_part(node: Node, value: Any) -> bool:
@@ -157,11 +157,11 @@ def _skip(node: Node | None, value: Any) -> list[str] | None:
         return None
     if type(value) is dict:
         return _prune_object(node, value, False, keep=True)
-    found: list[str] = []
+    paths: list[str] = []
     for index, item in enumerate(value):
         inner = _skip(node.items, item) or []
-        found += [f"[{index}]{_joined(path)}" for path in inner[: MOST_PATHS - len(found)]]
-    return found
+        paths += [f"[{index}]{_joined(path)}" for path in inner[: MOST_PATHS - len(paths)]]
+    return paths
 
 
 def _prune_object(
@@ -173,7 +173,7 @@ def _prune_object(
         return gone
     keep = keep or node.preserve
     embedded, properties = node.embedded, node.properties
-    found: list[str] | None = None
+    paths: list[str] | None = None
     gone = []
     for key, item in value.items():
         if embedded and key in META_FIELDS:
@@ -183,9 +183,9 @@ def _prune_object(
             if type(item) in _CONTAINERS:
                 below = _prune(inner or node.others, item)
                 if below:
-                    found = found if found is not None else []
-                    some = below[: MOST_PATHS - len(found)]
-                    found += [f"{key}{_joined(path)}" for path in some]
+                    paths = paths if paths is not None else []
+                    some = below[: MOST_PATHS - len(paths)]
+                    paths += [f"{key}{_joined(path)}" for path in some]
         elif not keep:
             gone.append(key)
     for key in gone:
@@ -193,8 +193,8 @@ def _prune_object(
     if gone:
         if root:
             gone = [key for key in gone if key not in META_FIELDS]
-        found = gone if found is None else found + gone
-    return None if found is None else found[:MOST_PATHS]
+        paths = gone if paths is None else paths + gone
+    return None if paths is None else paths[:MOST_PATHS]
 
 
 _CONTAINERS = frozenset({dict, list})
@@ -426,13 +426,13 @@ def _coerce_resource(value: Json, path: str, unknown: list[str], drop: bool) -> 
 
 def readable_metadata(meta: Any) -> Json:
     """What of metadata can be read, member by member."""
-    found: Json = {}
+    metadata: Json = {}
     for key, item in meta.items() if type(meta) is dict else ():
         try:
-            found.update(METADATA.decode({key: item}, Report()))
+            metadata.update(METADATA.decode({key: item}, Report()))
         except ValueError:
             continue
-    return found
+    return metadata
 
 
 # --- numbers ---
@@ -444,8 +444,8 @@ def _float64(number: float) -> Float:
     Raises:
         ValueError: no float64 holds it.
     """
-    found = double(number)
-    return found if type(found) is Float else Float(str(found))
+    value = double(number)
+    return value if type(value) is Float else Float(str(value))
 
 
 def as_go_numbers(value: Any) -> None:

@@ -117,18 +117,18 @@ def _is_mac(text: str) -> bool:
 
 
 def _is_date(text: str) -> bool:
-    found = _date.fullmatch(text)
-    if found is None:
+    parts = _date.fullmatch(text)
+    if parts is None:
         return False
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, parts.groups())
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 1 <= month <= 12 and 1 <= day <= _DAYS[month - 1] + leap
 
 
 def _date_time(text: str) -> bool:
-    day, found, rest = text.lower().partition("t")
+    day, separator, rest = text.lower().partition("t")
     rest = rest.partition("t")[0]  # what comes behind a second one is not looked at
-    if not found or not _is_date(day) or _time.fullmatch(rest) is None:
+    if not separator or not _is_date(day) or _time.fullmatch(rest) is None:
         return False
     hours, minutes, seconds = int(rest[:2]), int(rest[3:5]), int(rest[6:8])
     return hours < 24 and minutes < 60 and seconds < 60
@@ -143,10 +143,10 @@ def span(text: str) -> int:
     try:
         return nanoseconds(text)
     except ValueError:
-        found = [(count.lstrip("0"), _unit(name.lower())) for count, name in _spans.findall(text)]
-    if not any(unit for _, unit in found) or any(not _is_count(count) for count, _ in found):
+        counts = [(count.lstrip("0"), _unit(name.lower())) for count, name in _spans.findall(text)]
+    if not any(unit for _, unit in counts) or any(not _is_count(count) for count, _ in counts):
         raise ValueError(f"unable to parse {text} as duration")
-    total = sum(int(count or "0") * unit for count, unit in found)
+    total = sum(int(count or "0") * unit for count, unit in counts)
     return (total + 2**63) % 2**64 - 2**63  # Go's integers wrap
 
 

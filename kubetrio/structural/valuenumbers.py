@@ -54,14 +54,14 @@ def number_checks(
             native = usable(least, "Minimum boundary", name, out) and whole
             bound, number = _go_int(least) if native else float(least), _as(value, native)
             if number < bound or (above and number == bound):
-                said = "greater than" if above else "greater than or equal to"
-                _bound(number, said, bound, name, out)
+                relation = "greater than" if above else "greater than or equal to"
+                _bound(number, relation, bound, name, out)
         if most is not None:
             native = usable(most, "Maximum boundary", name, out) and whole
             bound, number = _go_int(most) if native else float(most), _as(value, native)
             if number > bound or (below and number == bound):
-                said = "less than" if below else "less than or equal to"
-                _bound(number, said, bound, name, out)
+                relation = "less than" if below else "less than or equal to"
+                _bound(number, relation, bound, name, out)
 
     return check
 
@@ -118,5 +118,5 @@ def _in_range(value: Any, kind: str, form: str) -> bool:
 
 
 def _out_of_range(prefix: str, kind: str, form: str, name: str) -> str:
-    said = f"with format {form}" if form else "(default format)"
-    return f"{prefix} value must be of type {kind} {said} in {name}"
+    text = f"with format {form}" if form else "(default format)"
+    return f"{prefix} value must be of type {kind} {text} in {name}"

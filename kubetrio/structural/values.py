@@ -83,8 +83,8 @@ class Old:
         if self._by_keys is None:
             self._effort.spend(len(self.value))
             self._by_keys = by_keys(schema.keys, self.value)
-        found = self._by_keys.get(mine)
-        return None if found is None else Old(schema.items, found, self._effort)
+        old_item = self._by_keys.get(mine)
+        return None if old_item is None else Old(schema.items, old_item, self._effort)
 
     def equals(self, new: Any) -> bool:
         """Whether nothing changed, as far as the schema can tell; the last answer is kept."""
@@ -258,7 +258,7 @@ class Checker:
         return count + 1
 
     def _type(self, value: Any, name: str, out: Out) -> int:
-        types, wanted = self.types, self._format
+        types, format_ = self.types, self._format
         if value is None:
             if types and not self.nullable:
                 _type_error(",".join(types), "null", name, out)
@@ -272,14 +272,14 @@ class Checker:
         if fits:
             return 1
         numeric = "number" in types or "integer" in types
-        if wanted:
+        if format_:
             if mine in ("string", "array"):
                 if not numeric:
                     return 1
             else:
                 form = {"integer": "int64", "number": "float64"}.get(mine, "")
-                if form != wanted:
-                    _type_error(wanted, form, name, out)
+                if form != format_:
+                    _type_error(format_, form, name, out)
                     return 0
         if not types:
             return 1
@@ -290,27 +290,27 @@ class Checker:
 
     def _check_junctors(self, value: Any, name: str, old: Old | None, out: Out) -> int:
         count = 1
-        found = self._junctors
-        if found is None:
-            found = self._junctors = _Junctors.of(self.schema, loose=self._loose)
-        if found.any:
-            count += _any_of(found.any, value, name, old, out)
-        if found.one:
-            count += _one_of(found.one, value, name, old, out)
-        if found.all:
+        junctors = self._junctors
+        if junctors is None:
+            junctors = self._junctors = _Junctors.of(self.schema, loose=self._loose)
+        if junctors.any:
+            count += _any_of(junctors.any, value, name, old, out)
+        if junctors.one:
+            count += _one_of(junctors.one, value, name, old, out)
+        if junctors.all:
             good = 0
-            out.effort.spend(len(found.all))
-            for one in found.all:
+            out.effort.spend(len(junctors.all))
+            for one in junctors.all:
                 before = len(out)
                 count += one.check(value, name, old, out)
                 good += len(out) == before
-            if good != len(found.all):
+            if good != len(junctors.all):
                 none = "" if good else ". None validated"
                 out.plain(f"{quote(name)} must validate all the schemas (allOf){none}")
-        if found.no is not None:
+        if junctors.no is not None:
             out.effort.spend(_ALTERNATIVE)
             inner = Out(out.prefix, out.effort)
-            found.no.check(value, name, old, inner)
+            junctors.no.check(value, name, old, inner)
             untell(inner)
             if not inner:
                 out.plain(f"{quote(name)} must not validate the schema (not)")
@@ -442,8 +442,8 @@ def _one_of(choices: Sequence[Checker], value: Any, name: str, old: Old | None, 
             best = None
     if good == 1:
         return first
-    found = f"Found {good} valid alternatives" if good else "Found none valid"
-    out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {found}")
+    outcome = f"Found {good} valid alternatives" if good else "Found none valid"
+    out.plain(f"{quote(name)} must validate one and only one schema (oneOf). {outcome}")
     if best is None:
         return 0
     out.merge(best[1])

@@ -137,8 +137,8 @@ class Scanner:
         return GoJsonError(f"invalid character {quote_byte(byte)} {context}")
 
     def _skip(self, at: int) -> int:
-        found = _space(self.text, at)
-        return found.end() if found else at
+        space = _space(self.text, at)
+        return space.end() if space else at
 
     def _escape(self, at: int) -> tuple[str, int]:
         """The character of the escape whose letter is at ``at``, and where it ends."""
@@ -158,8 +158,8 @@ class Scanner:
         return chr(code), at
 
     def _hex(self, at: int) -> tuple[int, int]:
-        found = _hex4(self.text, at)
-        digits = found.group() if found else ""
+        code = _hex4(self.text, at)
+        digits = code.group() if code else ""
         if len(digits) < 4:
             raise self._fail(at + len(digits), r"in \u hexadecimal character escape", at_end=True)
         return int(digits, 16), at + 4

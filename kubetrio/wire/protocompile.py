@@ -98,15 +98,15 @@ class Compiler:
         known = self._kinds.get(message)
         if known is not None:
             return known
-        made: list[Plan] = []
+        plans: list[Plan] = []
         for name in self._descriptors.closure(message):
             if name not in self._kinds:
                 kind = self._kinds[name] = self._declare(name)
                 if isinstance(kind, Plan):
-                    made.append(kind)
-        for plan in made:
+                    plans.append(kind)
+        for plan in plans:
             plan.template = self._template(plan.message)
-        for plan in made:
+        for plan in plans:
             self._define(plan)
         return self._kinds[message]
 

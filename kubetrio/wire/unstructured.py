@@ -50,10 +50,10 @@ def decode_unstructured(
         version = value.get("apiVersion", "")
         if version is None:
             raise GoJsonError(NO_TEXT)
-        said = GroupVersionKind(*GroupVersion.parse(version), kind)
+        gvk = GroupVersionKind(*GroupVersion.parse(version), kind)
         strict = [f'duplicate field "{path}"' for path in parsed.duplicates]
         value = coerce(value, strict)
     except ValueError as error:
         raise unfit(guessed, want.kind, str(error)) from None
     rest = {key: item for key, item in value.items() if key not in ("kind", "apiVersion")}
-    return Decoded({"kind": kind, "apiVersion": said.api_version, **rest}, said, strict)
+    return Decoded({"kind": kind, "apiVersion": gvk.api_version, **rest}, gvk, strict)

@@ -68,9 +68,9 @@ def compiled(pattern: str, text: str, instructions: int) -> Any:
     octets = text.encode()
     # What is left of the memory is for states, which are made as texts are looked at.
     for memory in (min(_FRUGAL + instructions * _PER_INSTRUCTION, _MOST_MEMORY), _MOST_MEMORY):
-        found = _load()(octets, _options(memory))
-        if found.ok():
-            return found
+        regexp = _load()(octets, _options(memory))
+        if regexp.ok():
+            return regexp
     raise RegexpError("expression too large", pattern)
 
 

@@ -31,10 +31,10 @@ class Regexp:
     __slots__ = ("_anywhere", "_match", "size")
 
     def __init__(self, pattern: str, effort: Effort | None = None) -> None:
-        found = translated(pattern)
+        translation = translated(pattern)
         if effort is not None:
-            effort.spend(len(pattern) + found.instructions)
-        program = compiled(pattern, found.text, found.instructions)
+            effort.spend(len(pattern) + translation.instructions)
+        program = compiled(pattern, translation.text, translation.instructions)
         self._match = program.Match
         self._anywhere = program.Anchor.UNANCHORED
         self.size: int = program.ProgramSize()

@@ -181,8 +181,8 @@ class _Parser:
 
     def _literals(self) -> None:
         """Characters that mean themselves."""
-        found = _run.match(self._pattern, self._at)
-        text = found[0] if found else self._pattern[self._at]
+        run = _run.match(self._pattern, self._at)
+        text = run[0] if run else self._pattern[self._at]
         self._at += len(text)
         self._push_text(text, text)
 
@@ -211,17 +211,17 @@ class _Parser:
         if named or (pattern.startswith("(?<", at) and len(pattern) - at > 3):
             self._named(at + (4 if named else 3))
             return False
-        found = _flags.match(pattern, at)
-        if found is None:
+        match_ = _flags.match(pattern, at)
+        if match_ is None:
             raise RegexpError(_PERL, self._bad_flags(at))
-        on, off, end = found[1], (found[2] or "")[1:], found[3]
+        on, off, end = match_[1], (match_[2] or "")[1:], match_[3]
         flags = "".join(one for one in {*self._flags, *on} if one not in off)
         if end == ":":
-            self._begin(found[0], captures=False)
+            self._begin(match_[0], captures=False)
         elif on or off:
-            self._out.append(found[0])
+            self._out.append(match_[0])
         self._flags = flags
-        self._at = found.end()
+        self._at = match_.end()
         return False
 
     def _named(self, begin: int) -> None:
@@ -283,17 +283,17 @@ class _Parser:
         return True
 
     def _braces(self, repeated: int) -> bool:
-        found = _repeat.match(self._pattern, self._at)
-        if found is None:
+        repeat = _repeat.match(self._pattern, self._at)
+        if repeat is None:
             self._at += 1
             self._push_text("{", r"\{")
             return False
-        least = self._count(found[1])
-        most = least if found[2] is None else -1 if found[3] is None else self._count(found[3])
+        least = self._count(repeat[1])
+        most = least if repeat[2] is None else -1 if repeat[3] is None else self._count(repeat[3])
         if max(least, most) > _MOST_REPEAT or 0 <= most < least:
-            raise RegexpError(_REPEAT, found[0])
+            raise RegexpError(_REPEAT, repeat[0])
         begin = self._at
-        part = counted(self._repeatable(found.end(), repeated), least, most)
+        part = counted(self._repeatable(repeat.end(), repeated), least, most)
         self._groups[-1].last = self._look(part)
         if max(least, most) >= 2 and part.repeat > _MOST_REPEAT:
             raise RegexpError(_REPEAT, self._pattern[begin : self._at])
