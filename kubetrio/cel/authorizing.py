@@ -137,8 +137,8 @@ def check(message: Message, verb: str) -> Message:
     if kind not in (PATH_CHECK, RESOURCE_CHECK):
         raise ValueError("no such overload")
     answer = _asked.get()({**_so_far(message, kind), "verb": verb})
-    said = {"allowed": answer.allowed, "reason": answer.reason, "error": answer.error}
-    return _step(DECISION, said)
+    members = {"allowed": answer.allowed, "reason": answer.reason, "error": answer.error}
+    return _step(DECISION, members)
 
 
 def decision(member: str) -> Callable[[Message], Any]:

@@ -199,8 +199,8 @@ def _text_of_same_size(call: Call) -> Estimate | None:
 
 def _quotient(size: int, by: int) -> int:
     """A quotient rounded up, as a processor converts it that has no number so large."""
-    found = ceil(float(size) / float(by))
-    return found if found <= MOST else 2**63
+    quotient = ceil(float(size) / float(by))
+    return quotient if quotient <= MOST else 2**63
 
 
 def _replace(call: Call) -> Estimate | None:
@@ -220,8 +220,8 @@ def _replace(call: Call) -> Estimate | None:
         kept_least = size.least
     else:
         least = _quotient(size.least, old.most)
-    made = Range(least, most).times(new).plus(Range(kept_least, kept_most))
-    return size.scaled(2 * TRAVERSAL), made
+    result = Range(least, most).times(new).plus(Range(kept_least, kept_most))
+    return size.scaled(2 * TRAVERSAL), result
 
 
 def _split(call: Call) -> Estimate | None:
@@ -237,13 +237,13 @@ def _split(call: Call) -> Estimate | None:
 def _join(call: Call) -> Estimate | None:
     if call.target is None:
         return None
-    count, made = call.target.known, NOTHING
+    count, size = call.target.known, NOTHING
     if call.target.item_kind:
-        made = count.times(call.target.item or UNKNOWN)
+        size = count.times(call.target.item or UNKNOWN)
     if call.arguments:
         between = Range(max(count.least - 1, 0), max(count.most - 1, 0))
-        made = made.plus(call.arguments[0].known.times(between))
-    return made.scaled(TRAVERSAL), made
+        size = size.plus(call.arguments[0].known.times(between))
+    return size.scaled(TRAVERSAL), size
 
 
 def _matching(text: Range, pattern: Range) -> Range:
@@ -375,8 +375,8 @@ def _quote(call: Call) -> Estimate | None:
     if len(call.arguments) != 1:
         return None
     size = call.arguments[0].known
-    made = Range(size.least + 2 & MOST, size.most * 2 + 2 & MOST)
-    return size.scaled(TRAVERSAL), made
+    result = Range(size.least + 2 & MOST, size.most * 2 + 2 & MOST)
+    return size.scaled(TRAVERSAL), result
 
 
 def _begins(call: Call) -> Estimate | None:
@@ -403,8 +403,8 @@ def _contains(call: Call) -> Estimate | None:
 def _joined(call: Call) -> Estimate | None:
     if len(call.arguments) != 2:
         return None
-    made = call.arguments[0].known.plus(call.arguments[1].known)
-    return (ONE if call.overload == "add_list" else made.scaled(TRAVERSAL)), made
+    size = call.arguments[0].known.plus(call.arguments[1].known)
+    return (ONE if call.overload == "add_list" else size.scaled(TRAVERSAL)), size
 
 
 def _compared(call: Call) -> Estimate:

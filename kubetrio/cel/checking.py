@@ -93,23 +93,23 @@ _Nodes = Sequence[tuple[Node, str]]
 def _overloads(nodes: _Nodes, checked: Any) -> Iterator[Problem]:
     """Calls of functions of lists with something that is not in the list."""
     for node, form in nodes:
-        made = node.call_expr
-        if form != "call_expr" or made.function not in _LOOKED_AT:
+        call = node.call_expr
+        if form != "call_expr" or call.function not in _LOOKED_AT:
             continue
         kinds = [
             "dyn" if (kind := checked.type_map.get(part.id)) is None else type_text(kind)
-            for part in (*([made.target] if made.HasField("target") else []), *made.args)
+            for part in (*([call.target] if call.HasField("target") else []), *call.args)
         ]
-        if made.function in _OF_LISTS:
-            if problem := _of_a_list(made.function, kinds):
+        if call.function in _OF_LISTS:
+            if problem := _of_a_list(call.function, kinds):
                 yield Problem(checked.source_info.positions.get(node.id, 0), problem)
             continue
-        if len(kinds) != 2 or _fit(*kinds, within=made.function in _WITHIN):
+        if len(kinds) != 2 or _fit(*kinds, within=call.function in _WITHIN):
             continue
         applied = (
-            f"{kinds[0]}.({kinds[1]})" if made.function in _WITHIN else f"({', '.join(kinds)})"
+            f"{kinds[0]}.({kinds[1]})" if call.function in _WITHIN else f"({', '.join(kinds)})"
         )
-        what = f"found no matching overload for '{made.function}' applied to '{applied}'"
+        what = f"found no matching overload for '{call.function}' applied to '{applied}'"
         yield Problem(checked.source_info.positions.get(node.id, 0), what)
 
 
@@ -218,13 +218,13 @@ def _hiding(node: Node, types: Any) -> Iterator[Node]:
                 if not entry.optional_entry:
                     yield entry.value
         case "call_expr":
-            made = node.call_expr
-            if made.function == "dyn":
-                yield from made.args
-            elif made.function == "_?_:_" and not _is_optional(node, types):
-                yield from made.args[1:]
+            call = node.call_expr
+            if call.function == "dyn":
+                yield from call.args
+            elif call.function == "_?_:_" and not _is_optional(node, types):
+                yield from call.args[1:]
             elif is_loop(node):
-                yield made.args[-1]
+                yield call.args[-1]
 
 
 def _mixed(items: list[tuple[Node, bool]], checked: Any) -> Iterator[Problem]:

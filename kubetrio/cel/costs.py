@@ -138,16 +138,16 @@ class Estimator:
             case "struct_expr":
                 return self._map(node)
             case "comprehension_expr":
-                made = node.comprehension_expr
-                two = made.iter_var2
+                expr = node.comprehension_expr
+                two = expr.iter_var2
                 loop = Loop(
-                    made.iter_range,
-                    (made.iter_var, two) if two else (made.iter_var,),
-                    made.accu_var,
-                    made.accu_init,
-                    made.loop_condition,
-                    made.loop_step,
-                    made.result,
+                    expr.iter_range,
+                    (expr.iter_var, two) if two else (expr.iter_var,),
+                    expr.accu_var,
+                    expr.accu_init,
+                    expr.loop_condition,
+                    expr.loop_step,
+                    expr.result,
                 )
                 return self._bind(node, loop) if loop.binds else self._loop(node, loop)
         return NOTHING
@@ -155,8 +155,8 @@ class Estimator:
     # --- what is known of a node ---
 
     def _local(self, name: str) -> _Local | None:
-        found = self._locals.get(name)
-        return found[-1] if found else None
+        size = self._locals.get(name)
+        return size[-1] if size else None
 
     def _path(self, node: Node) -> Path | None:
         if kind_of(node) == "ident_expr":
@@ -169,8 +169,8 @@ class Estimator:
         """The size of a part of ``self``."""
         if not path:
             return None
-        found = self._root.at(path[1:])
-        return None if found is None else Range(0, found.most)
+        sized = self._root.at(path[1:])
+        return None if sized is None else Range(0, sized.most)
 
     def _size(self, node: Node) -> Range | None:
         """The size of the value of a node."""
@@ -217,14 +217,14 @@ class Estimator:
         return total
 
     def _select(self, node: Node) -> Range:
-        made = node.select_expr
-        cost = self.cost(made.operand)
-        if made.test_only:
+        select = node.select_expr
+        cost = self.cost(select.operand)
+        if select.test_only:
             return cost
-        kind = head(self._kinds.of(made.operand))
+        kind = head(self._kinds.of(select.operand))
         if kind == "map" or kind not in _NO_MEMBERS:
             cost = cost.plus(ONE)
-        self._paths[node.id] = _then(self._path(made.operand), made.field)
+        self._paths[node.id] = _then(self._path(select.operand), select.field)
         return cost
 
     def _list(self, node: Node) -> Range:
@@ -369,14 +369,14 @@ class Estimator:
 
     def _sort_by(self, node: Node) -> Range:
         """``list.sortBy(e, key)``, which is a loop within a binding."""
-        made = node.call_expr
+        expr = node.call_expr
         keys, keyed = self._loops.keys_of(node)
-        cost = fixed(LIST).plus(self.cost(made.target))
-        self._push_value(INPUT, made.target)
+        cost = fixed(LIST).plus(self.cost(expr.target))
+        self._push_value(INPUT, expr.target)
         cost = cost.plus(ONE).plus(self._loop(keys, keyed))
         self._pop(INPUT)
-        of_keys = Argument(f"list<{self._kinds.of(made.args[1])}>", self._size(keys))
-        call = Call(SORTED_BY, "", None, [self._argument(made.target), of_keys])
+        of_keys = Argument(f"list<{self._kinds.of(expr.args[1])}>", self._size(keys))
+        call = Call(SORTED_BY, "", None, [self._argument(expr.target), of_keys])
         found, size = call_cost(call)
         self._set(node, size)
         return cost.plus(found)

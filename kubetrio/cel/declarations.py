@@ -232,4 +232,4 @@ def declared(rows: Iterable[Signature]) -> list[Any]:
                 is_member=bool(target),
             )
         )
-    return [cel.FunctionDecl(name, found) for name, found in overloads.items()]
+    return [cel.FunctionDecl(name, signatures) for name, signatures in overloads.items()]

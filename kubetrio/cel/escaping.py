@@ -69,10 +69,10 @@ def without_membership(tree: Node, name: str) -> None:
         name: of the variable.
     """
     for node in walk(tree):
-        made = node.call_expr
-        if kind_of(node) != "call_expr" or made.function not in ("@in", "size"):
+        expr = node.call_expr
+        if kind_of(node) != "call_expr" or expr.function not in ("@in", "size"):
             continue
-        looked_at = made.args[-1] if made.args else made.target
+        looked_at = expr.args[-1] if expr.args else expr.target
         if looked_at.ident_expr.name == name:
             node.CopyFrom(call(NO_OVERLOAD))
 

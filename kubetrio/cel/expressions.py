@@ -192,19 +192,19 @@ def _environment(
 ) -> Any:
     """An environment to check in; the last argument carries what the third one names."""
     cel = engine()
-    found = {name: cel.Type(kind) for name, kind in declared_names}
+    constants = {name: cel.Type(kind) for name, kind in declared_names}
     optionals: dict[str, str] = {}
     if variables is not None:
-        found["variables"] = cel.Type("kubernetes.variables")
+        constants["variables"] = cel.Type("kubernetes.variables")
         for name, kind in variables:
             if kind.startswith(f"{OPTIONAL}("):
                 optionals[f"variables.{name}"] = kind
             else:
-                found[f"variables.{name}"] = types.of[name]
+                constants[f"variables.{name}"] = types.of[name]
     pool = base_pool()
     if structs:
         pool = Descriptors({**ADMISSION, **{name: dict(fields) for name, fields in structs}})
-    return new_environment(pool, found, optionals, patches=patches)
+    return new_environment(pool, constants, optionals, patches=patches)
 
 
 class _Types:
@@ -234,14 +234,14 @@ def _flat(source: str) -> str:
 
 def _structs(tree: Node) -> Structs:
     """Types of objects that an expression makes, with the members it gives them."""
-    found: dict[str, dict[str, str]] = {}
+    structs: dict[str, dict[str, str]] = {}
     for node in walk(tree):
         name = node.struct_expr.message_name if kind_of(node) == "struct_expr" else ""
         if name == OBJECT_TYPE or name.startswith(f"{OBJECT_TYPE}."):
-            fields = found.setdefault(name.replace(".", "_"), {})
+            fields = structs.setdefault(name.replace(".", "_"), {})
             fields.update({entry.field_key: "dyn" for entry in node.struct_expr.entries})
-    found[PATCH_TYPE] = {"op": "string", "path": "string", "from": "string", "value": "dyn"}
-    return tuple((name, tuple(sorted(fields.items()))) for name, fields in sorted(found.items()))
+    structs[PATCH_TYPE] = {"op": "string", "path": "string", "from": "string", "value": "dyn"}
+    return tuple((name, tuple(sorted(fields.items()))) for name, fields in sorted(structs.items()))
 
 
 def parse(source: str) -> Any:
@@ -262,11 +262,11 @@ def parse(source: str) -> Any:
     if not may_loop(source):
         return syntax
     positions = syntax.source_info.positions
-    if found := [
+    if problems := [
         wording.Problem(positions.get(node.id, 0), what)
         for node, what in variable_problems(syntax.expr)
     ]:
-        raise _failed(found, source)
+        raise _failed(problems, source)
     return syntax
 
 
@@ -354,8 +354,8 @@ def checked_tree(env: Any, source: str, variant: str, syntax: Any) -> tuple[Any,
     except RuntimeError as error:
         raise _failed(wording.problems(str(error), source, syntax), source) from None
     checked = read(expression.serialize())
-    if found := literal_problems(checked):
-        raise _failed(found, source)
+    if problems := literal_problems(checked):
+        raise _failed(problems, source)
     return expression, checked
 
 

@@ -196,11 +196,11 @@ def _width(clause: Clause, value: Any) -> int:
 
 
 def _shown(clause: Clause, value: Any) -> str:
-    kind, found = clause.kind, _type_of(value)
+    kind, type_name = clause.kind, _type_of(value)
     rule = RULES[kind]
-    odd = found == "string" and rule.types is _DOUBLE and value not in _NUMBERS
-    if found not in rule.types or odd:
-        raise Problem(f"{rule.refusal}, was given {found}")
+    odd = type_name == "string" and rule.types is _DOUBLE and value not in _NUMBERS
+    if type_name not in rule.types or odd:
+        raise Problem(f"{rule.refusal}, was given {type_name}")
     precision = PRECISION if clause.precision is None else clause.precision
     match kind:
         case "s":
@@ -209,8 +209,8 @@ def _shown(clause: Clause, value: Any) -> str:
             return _fixed(float(value), precision)
         case "e":
             return _scientific(float(value)).rjust(precision)
-        case "x" | "X" if found in ("string", "bytes"):
-            data = value.encode() if found == "string" else value
+        case "x" | "X" if type_name in ("string", "bytes"):
+            data = value.encode() if type_name == "string" else value
             return str(data.hex().upper() if kind == "X" else data.hex())
         case _:
             return format(int(value), kind)
@@ -291,14 +291,14 @@ def _quoted(value: Any) -> str:
             return f"duration({quote(_text_of(value))})"
         case datetime():
             return f"timestamp({quote(_text_of(value))})"
-    if (found := _type_of(value)) not in _TEXT:
-        raise Problem(f"no formatting function for {found}")
+    if (type_name := _type_of(value)) not in _TEXT:
+        raise Problem(f"no formatting function for {type_name}")
     return _text_of(value)
 
 
 def _key(key: Any) -> str:
-    if (found := _type_of(key)) not in ("string", "bool", "int"):
-        raise Problem(f"no formatting function for map key of type {found}")
+    if (type_name := _type_of(key)) not in ("string", "bool", "int"):
+        raise Problem(f"no formatting function for map key of type {type_name}")
     return _quoted(key)
 
 
@@ -375,16 +375,16 @@ def check(node: Node, type_of: Callable[[Node], str]) -> None:
     Raises:
         Problem: they do not fit.
     """
-    made = node.call_expr
-    constant = made.target.const_expr
+    call = node.call_expr
+    constant = call.target.const_expr
     if (
-        not made.HasField("target")
+        not call.HasField("target")
         or constant.WhichOneof("constant_kind") != "string_value"
-        or len(made.args) != 1
-        or kind_of(made.args[0]) != "list_expr"
+        or len(call.args) != 1
+        or kind_of(call.args[0]) != "list_expr"
     ):
         return
-    arguments = made.args[0].list_expr.elements
+    arguments = call.args[0].list_expr.elements
     asked = 0
     for piece in pieces(constant.string_value, len(arguments)):
         if not isinstance(piece, str):

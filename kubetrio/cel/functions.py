@@ -101,12 +101,12 @@ def _too_large() -> bool:
 
 
 def _map_of_pairs(pairs: Values) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    result: dict[Any, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in result:
             raise ValueError(f"insert failed: key {key} already exists")
-        found[key] = value
-    return found
+        result[key] = value
+    return result
 
 
 def _map_of_entries(entries: Values) -> dict[Any, Any]:
@@ -322,4 +322,4 @@ def implementations() -> list[Any]:
                 impl=function if name in _COUNT_THEMSELVES else counting(function),
             )
         )
-    return [cel.FunctionDecl(name, found) for name, found in overloads.items()]
+    return [cel.FunctionDecl(name, rows) for name, rows in overloads.items()]

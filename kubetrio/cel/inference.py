@@ -51,22 +51,22 @@ def head(kind: str) -> str:
 
 def parameters(kind: str) -> list[str]:
     """The parameters of a type."""
-    inside, depth, found = kind.partition("<")[2].removesuffix(">"), 0, [""]
+    inside, depth, parts = kind.partition("<")[2].removesuffix(">"), 0, [""]
     if not inside:
         return []
     for char in inside:
         depth += (char == "<") - (char == ">")
         if char == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += char
-    return found
+            parts[-1] += char
+    return parts
 
 
 def _parameter(kind: str, name: str, at: int = 0) -> str:
     """A parameter of a type if it has that name, or ``dyn``."""
-    found = parameters(kind) if head(kind) == name else []
-    return found[at] if at < len(found) else DYN
+    kinds_within = parameters(kind) if head(kind) == name else []
+    return kinds_within[at] if at < len(kinds_within) else DYN
 
 
 def item_of(kind: str) -> str:
@@ -114,8 +114,8 @@ class Kinds:
         if len(overloads) < 2:
             return overloads
         kinds = [head(self.of(argument)) for argument in arguments]
-        found = [one for one in overloads if _fits(_WANTED.get(one, ()), kinds)]
-        return found or overloads
+        candidates = [one for one in overloads if _fits(_WANTED.get(one, ()), kinds)]
+        return candidates or overloads
 
     def look(self, node: Node) -> None:
         """Find the type of a node; those below it were looked at, its variables are in scope."""

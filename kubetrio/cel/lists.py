@@ -89,8 +89,8 @@ def index_of(where: Any, wanted: Any, offset: int = 0) -> int:
 def last_index_of(where: Any, wanted: Any, offset: int | None = None) -> int:
     """Where something is last, -1 for nowhere."""
     if not isinstance(where, str):
-        found = _at(where[::-1], wanted)
-        return found if found < 0 else len(where) - 1 - found
+        index = _at(where[::-1], wanted)
+        return index if index < 0 else len(where) - 1 - index
     if offset is None:
         return where.rfind(wanted)
     if not wanted:

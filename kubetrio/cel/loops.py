@@ -79,8 +79,8 @@ class LoopMaker:
 
     def expanded(self, node: Node) -> Loop:
         """The loop that a macro with two variables, which is a call here, stands for."""
-        made = node.call_expr
-        name, body = made.function, made.args[-1]
+        call = node.call_expr
+        name, body = call.function, call.args[-1]
         result, condition = self._accumulator(), self._new(syntax.truth(True))
         going = "@not_strictly_false"
         match name:
@@ -102,7 +102,7 @@ class LoopMaker:
                 result = self._new(syntax.call("_==_", self._counter(), one), "equals")
             case _:
                 first, step = self._collecting(node)
-        return Loop(made.target, variables_of(node), ACCUMULATOR, first, condition, step, result)
+        return Loop(call.target, variables_of(node), ACCUMULATOR, first, condition, step, result)
 
     def keys_of(self, node: Node) -> tuple[Node, Loop]:
         """The loop that makes the keys of ``list.sortBy(e, key)``, and a node that stands for it.
@@ -125,28 +125,28 @@ class LoopMaker:
 
     def _counter(self, node: Node | None = None) -> Node:
         """A node of size 1, whatever it is."""
-        made = self._new(syntax.ident(ACCUMULATOR) if node is None else node)
-        self._sizes[made.id] = ONE
-        return made
+        expr = self._new(syntax.ident(ACCUMULATOR) if node is None else node)
+        self._sizes[expr.id] = ONE
+        return expr
 
     def _conditional(self, condition: Node, then: Node) -> Node:
-        made = syntax.call("_?_:_", condition, then, self._accumulator())
-        return self._new(made, "conditional")
+        expr = syntax.call("_?_:_", condition, then, self._accumulator())
+        return self._new(expr, "conditional")
 
     def _collecting(self, node: Node) -> tuple[Node, Node]:
         """What a loop that collects begins with, and its step."""
-        made = node.call_expr
-        body, first = made.args[-1], self._new(syntax.ident(""))
-        if made.function == "transformList":
+        call = node.call_expr
+        body, first = call.args[-1], self._new(syntax.ident(""))
+        if call.function == "transformList":
             first.list_expr.SetInParent()
             item = self._new(syntax.ident(""))
             item.list_expr.elements.add().CopyFrom(body)
             step = self._new(syntax.call("_+_", self._accumulator(), item), "add_list")
         else:
             first.struct_expr.SetInParent()
-            key = [] if made.function == "transformMapEntry" else [made.args[0]]
+            key = [] if call.function == "transformMapEntry" else [call.args[0]]
             step = syntax.call("cel.@mapInsert", self._accumulator(), *key, body)
             step = self._new(step, "cel.@mapInsert")
-        if len(made.args) == 4:
-            step = self._conditional(made.args[2], step)
+        if len(call.args) == 4:
+            step = self._conditional(call.args[2], step)
         return first, step

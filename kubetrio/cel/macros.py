@@ -64,21 +64,21 @@ def may_loop(source: str) -> bool:
 
 def is_loop(node: Node) -> bool:
     """Whether a node is such a loop, as it was parsed."""
-    made = node.call_expr
-    if made.function == SORT_BY:
+    expr = node.call_expr
+    if expr.function == SORT_BY:
         return (
             kind_of(node) == "call_expr"
-            and made.HasField("target")
-            and len(made.args) == 2
-            and kind_of(made.args[0]) == "ident_expr"
+            and expr.HasField("target")
+            and len(expr.args) == 2
+            and kind_of(expr.args[0]) == "ident_expr"
         )
-    known = made.function in _PLAIN or made.function in _FILTERED
+    known = expr.function in _PLAIN or expr.function in _FILTERED
     return (
         kind_of(node) == "call_expr"
         and known
-        and made.HasField("target")
-        and len(made.args) in ((3,) if made.function in _PLAIN else (3, 4))
-        and all(kind_of(arg) == "ident_expr" for arg in made.args[:2])
+        and expr.HasField("target")
+        and len(expr.args) in ((3,) if expr.function in _PLAIN else (3, 4))
+        and all(kind_of(arg) == "ident_expr" for arg in expr.args[:2])
     )
 
 
@@ -87,8 +87,8 @@ def variable_problems(tree: Node) -> Iterator[tuple[Node, str]]:
     for node in walk(tree):
         if kind_of(node) != "call_expr" or not node.call_expr.HasField("target"):
             continue
-        made = node.call_expr
-        name, args = made.function, made.args
+        expr = node.call_expr
+        name, args = expr.function, expr.args
         if name == SORT_BY and len(args) == 2:
             if kind_of(args[0]) != "ident_expr":
                 yield args[0], "argument is not an identifier"
@@ -102,9 +102,9 @@ def variable_problems(tree: Node) -> Iterator[tuple[Node, str]]:
 
 def variables_of(node: Node) -> tuple[str, ...]:
     """The one or two variables of a loop."""
-    made = node.call_expr
-    count = 1 if made.function == SORT_BY else 2
-    return tuple(argument.ident_expr.name for argument in made.args[:count])
+    expr = node.call_expr
+    count = 1 if expr.function == SORT_BY else 2
+    return tuple(argument.ident_expr.name for argument in expr.args[:count])
 
 
 def loop_variables(tree: Node) -> Iterator[str]:
@@ -120,13 +120,13 @@ def expanded(node: Node) -> Node:
     Args:
         node: one for which `is_loop` is true.
     """
-    made = node.call_expr
-    result, body = ident(_RESULT), made.args[-1]
-    if made.function == SORT_BY:
+    expr = node.call_expr
+    result, body = ident(_RESULT), expr.args[-1]
+    if expr.function == SORT_BY:
         keys = loop(ident(_INPUT), variables_of(node), _RESULT, mapping(result, body))
-        return bind(_INPUT, made.target, call(SORTED_BY, ident(_INPUT), keys))
+        return bind(_INPUT, expr.target, call(SORTED_BY, ident(_INPUT), keys))
     parts: tuple[Node, Node, Node, Node]
-    match made.function:
+    match expr.function:
         case "all":
             going = call("@not_strictly_false", result)
             parts = (truth(True), going, call("_&&_", result, body), result)
@@ -137,8 +137,8 @@ def expanded(node: Node) -> Node:
             step = call("_?_:_", body, call("_+_", result, number(1)), result)
             parts = (number(0), truth(True), step, call("_==_", result, number(1)))
         case name:
-            parts = _collecting(name, made, result, body)
-    return loop(made.target, variables_of(node), _RESULT, parts)
+            parts = _collecting(name, expr, result, body)
+    return loop(expr.target, variables_of(node), _RESULT, parts)
 
 
 def mapping(result: Node, body: Node) -> tuple[Node, Node, Node, Node]:
@@ -158,12 +158,12 @@ def unwrapped_lists(node: Node) -> list[Node]:
     Args:
         node: any node.
     """
-    made = node.call_expr
-    if kind_of(node) != "call_expr" or made.function not in _UNWRAPPED:
+    expr = node.call_expr
+    if kind_of(node) != "call_expr" or expr.function not in _UNWRAPPED:
         return []
     if name_of(node) not in UNWRAPPING:
         return []
-    over = made.args[0] if made.args else made.target
+    over = expr.args[0] if expr.args else expr.target
     if kind_of(over) == "list_expr":
         return [over]
     step = over.comprehension_expr.loop_step.call_expr
@@ -175,9 +175,9 @@ def unwrapped_lists(node: Node) -> list[Node]:
 
 def name_of(node: Node) -> str:
     """The name of the function that a call is of, with that of its library."""
-    made = node.call_expr
-    library = path_of(made.target) if made.HasField("target") and made.args else ""
-    return made.function if library != "optional" else f"optional.{made.function}"
+    expr = node.call_expr
+    library = path_of(expr.target) if expr.HasField("target") and expr.args else ""
+    return expr.function if library != "optional" else f"optional.{expr.function}"
 
 
 def _collecting(name: str, made: Any, result: Node, body: Node) -> tuple[Node, Node, Node, Node]:

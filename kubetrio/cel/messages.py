@@ -184,15 +184,15 @@ def _files(types: Types) -> list[Any]:
     """Descriptors of the opaque messages and of others, those first that others depend on."""
     every = {**{name: {HIDDEN: "string"} for name in OPAQUE}, **types}
     files: dict[str, Any] = {}
-    made: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for full_name in sorted(every):
         parent, _, name = full_name.rpartition(".")
-        if parent in made:
-            message = made[full_name] = made[parent].nested_type.add(name=name)
+        if parent in by_name:
+            message = by_name[full_name] = by_name[parent].nested_type.add(name=name)
         else:
             if parent not in files:
                 files[parent] = _file(parent, files.values())
-            message = made[full_name] = files[parent].message_type.add(name=name)
+            message = by_name[full_name] = files[parent].message_type.add(name=name)
         # No message here is written as JSON, so two fields may well have one name there.
         message.options.deprecated_legacy_json_field_conflicts = True
         taken = set(every[full_name])
@@ -232,9 +232,9 @@ class Descriptors:
             self._add(file, f"{file.package}." if file.package else "")
 
     def _add(self, file: Any, prefix: str) -> None:
-        found = self._files[file.name] = _Serialized(file.SerializeToString())
+        serialized = self._files[file.name] = _Serialized(file.SerializeToString())
         for symbol in (*file.message_type, *file.enum_type):
-            self._symbols[prefix + symbol.name] = found
+            self._symbols[prefix + symbol.name] = serialized
 
     def FindFileByName(self, name: str) -> _Serialized:  # noqa: N802  (protobuf's name)
         """The file of a name.
@@ -286,8 +286,8 @@ def opaque(name: str, value: str) -> Any:
 
 def value_of(message: Any) -> str:
     """The text of an opaque value."""
-    found: str = getattr(message, HIDDEN)
-    return found
+    value: str = getattr(message, HIDDEN)
+    return value
 
 
 def type_of(message: Any) -> str:

@@ -219,30 +219,30 @@ class _Meter:
     # --- calls ---
 
     def _call(self, node: Node, *, loops: bool) -> int:
-        made = node.call_expr
+        expr = node.call_expr
         copies = [1]
-        if made.HasField("target"):
-            copies.append(self.visit(made.target, loops=loops))
-        copies += [self.visit(arg, loops=loops) for arg in made.args]
-        name = made.function
-        if name in _MAKERS and (made.HasField("target") or name == "matches"):
+        if expr.HasField("target"):
+            copies.append(self.visit(expr.target, loops=loops))
+        copies += [self.visit(arg, loops=loops) for arg in expr.args]
+        name = expr.function
+        if name in _MAKERS and (expr.HasField("target") or name == "matches"):
             self._bound(node)
             return 1
-        self._look(made, max(copies), loops=loops)
+        self._look(expr, max(copies), loops=loops)
         if name in _PLAIN:
             return 1
         return min(sum(copies), MOST_COPIES) if name == "_+_" else max(copies)
 
     def _bound(self, node: Node) -> None:
         """Have a call that makes a text say how long that will be."""
-        made = node.call_expr
-        targeted = made.HasField("target") and made.function != "quote"  # that of a library
-        places = [made.target, *made.args] if targeted else [*made.args]
+        expr = node.call_expr
+        targeted = expr.HasField("target") and expr.function != "quote"  # that of a library
+        places = [expr.target, *expr.args] if targeted else [*expr.args]
         values, name = listed(*places), f"{PARTS}{self._fresh()}"
         held = [_item(name, at) for at in range(len(places))]
         for place, value in zip(places, held, strict=True):
             place.CopyFrom(value)
-        told = _told(self._fresh(), _MAKERS[made.function](*held))
+        told = _told(self._fresh(), _MAKERS[expr.function](*held))
         node.CopyFrom(bind(name, values, call("_?_:_", told, node, truth(False))))
 
     def _look(self, made: Any, copies: int, *, loops: bool) -> None:
@@ -304,12 +304,12 @@ class _Meter:
 
     def _kind(self, node: Node) -> str:
         """The type of a node as far as it is known, empty for any."""
-        found = self.types.get(node.id) if node.id else None
-        if found is None:
+        kind = self.types.get(node.id) if node.id else None
+        if kind is None:
             return ""
-        match found.WhichOneof("type_kind"):
+        match kind.WhichOneof("type_kind"):
             case "primitive":
-                return ("", "bool", "int", "uint", "double", "string", "bytes")[found.primitive]
+                return ("", "bool", "int", "uint", "double", "string", "bytes")[kind.primitive]
             case "list_type":
                 return "list"
             case "map_type":

@@ -78,8 +78,8 @@ def pattern_of(pattern: str) -> str:
 
 def constant_pattern(pattern: str) -> tuple[str, int]:
     """A pattern that is good as RE2 reads it, and units of compiling it."""
-    found = translated(pattern)
-    return found.text, 10 * found.instructions
+    translation = translated(pattern)
+    return translation.text, 10 * translation.instructions
 
 
 def find(text: str, pattern: str) -> str:
@@ -89,12 +89,12 @@ def find(text: str, pattern: str) -> str:
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """The parts of a text that match."""
-    found = _regexp(pattern, text).found_in(text)
-    made: list[str] = []
-    for part in found if limit < 0 else islice(found, limit):
+    matches = _regexp(pattern, text).found_in(text)
+    texts: list[str] = []
+    for part in matches if limit < 0 else islice(matches, limit):
         spend(CALL + len(part))
-        made.append(part)
-    return made
+        texts.append(part)
+    return texts
 
 
 def _regexp(pattern: str, text: str) -> Regexp:

@@ -104,8 +104,8 @@ class _Rewriter:
         """Have ``a.__for__`` ask for ``for``, as values have it, unless ``a`` is a map."""
         plain = without_escape(select.field)
         if plain != select.field:
-            found = self.types.get(select.operand.id)
-            if found is None or found.WhichOneof("type_kind") != "map_type":
+            kind = self.types.get(select.operand.id)
+            if kind is None or kind.WhichOneof("type_kind") != "map_type":
                 select.field = plain
 
     def _variable(self, node: Node, path: str) -> bool:
@@ -155,15 +155,15 @@ class _Rewriter:
                     self.rewrite(entry.value, bound)
 
     def _is_optional(self, node: Node) -> bool:
-        found = self.types.get(node.id)
-        return found is not None and found.abstract_type.name == "optional_type"
+        kind = self.types.get(node.id)
+        return kind is not None and kind.abstract_type.name == "optional_type"
 
     def _is_string_of_message(self, node: Node) -> bool:
-        made = node.call_expr
-        if made.function != "string" or len(made.args) != 1:
+        expr = node.call_expr
+        if expr.function != "string" or len(expr.args) != 1:
             return False
-        found = self.types.get(made.args[0].id)
-        return found is not None and bool(found.message_type)
+        kind = self.types.get(expr.args[0].id)
+        return kind is not None and bool(kind.message_type)
 
     def _optional_call(self, made: Any) -> bool:
         return made.function == "_?._" and self._is_optional(made.args[0])
@@ -208,28 +208,28 @@ class _Rewriter:
         node.CopyFrom(bind(outer, operand, call("_?_:_", there, value, nothing)))
 
     def _call(self, node: Node, *, of_message: bool, optional: bool) -> None:
-        made = node.call_expr
-        if made.function == _PLUS and len(made.args) == 2 and node.id not in self.chained:
+        expr = node.call_expr
+        if expr.function == _PLUS and len(expr.args) == 2 and node.id not in self.chained:
             self._sum(node)
             return
         if lists := unwrapped_lists(node):
             for one in lists:
                 del one.list_expr.optional_indices[:]
                 one.list_expr.optional_indices.extend(range(len(one.list_expr.elements)))
-            node.CopyFrom(made.args[0] if made.args else made.target)
+            node.CopyFrom(expr.args[0] if expr.args else expr.target)
             return
-        name = path_of(made.target) + "." + made.function if made.HasField("target") else ""
+        name = path_of(expr.target) + "." + expr.function if expr.HasField("target") else ""
         if of_message:
-            made.function = STRING_OF_MESSAGE
-        elif made.function == "matches":
-            _pattern(made.args[-1])
-        elif made.function in RENAMED and made.HasField("target"):
-            made.function = RENAMED[made.function]
-        elif made.function == "_?._":
+            expr.function = STRING_OF_MESSAGE
+        elif expr.function == "matches":
+            _pattern(expr.args[-1])
+        elif expr.function in RENAMED and expr.HasField("target"):
+            expr.function = RENAMED[expr.function]
+        elif expr.function == "_?._":
             self._chosen(
-                node, made.args[0], made.args[1].const_expr.string_value, optional=optional
+                node, expr.args[0], expr.args[1].const_expr.string_value, optional=optional
             )
-        elif made.function in OPTIONAL_RESULTS or name in OPTIONAL_RESULTS:
+        elif expr.function in OPTIONAL_RESULTS or name in OPTIONAL_RESULTS:
             held = self._fresh()
             is_null = call("_==_", call("type", ident(held)), ident("null_type"))
             nothing = call("none", target=ident("optional"))
@@ -306,10 +306,10 @@ def guarded(tree: Node) -> Node:
     Args:
         tree: the expression as it runs.
     """
-    made = ident("")
-    made.CopyFrom(tree)
-    _guard(made, frozenset({"self", "oldSelf"}))
-    return made
+    marker = ident("")
+    marker.CopyFrom(tree)
+    _guard(marker, frozenset({"self", "oldSelf"}))
+    return marker
 
 
 def _guard(node: Node, names: frozenset[str]) -> None:

@@ -104,15 +104,15 @@ class _Shapes:
 
     def of(self, schema: Schema) -> int:
         """The number of a part; the schema is one, and stays as it is, as long as this is asked."""
-        found = self._known.get(id(schema))
-        if found is None:
+        number = self._known.get(id(schema))
+        if number is None:
             shape = tuple(
                 (name, self._part(name, value))
                 for name, value in schema.items()
                 if name not in _NO_MATTER
             )
-            found = self._known[id(schema)] = self._numbers.setdefault(shape, len(self._numbers))
-        return found
+            number = self._known[id(schema)] = self._numbers.setdefault(shape, len(self._numbers))
+        return number
 
     def _part(self, name: str, value: Any) -> Hashable:
         if name == "properties" and value:
@@ -153,15 +153,15 @@ class _Problems:
             rule: the rule.
         """
         uses: frozenset[str] = frozenset()
-        found = self._compiled(at, place, size, rule, "rule")
-        if isinstance(found, str):
-            yield Finding(found, place, index, "rule")
+        outcome = self._compiled(at, place, size, rule, "rule")
+        if isinstance(outcome, str):
+            yield Finding(outcome, place, index, "rule")
         else:
             count = size.cardinality if place.most is None else place.most
-            cost = times(found.cost.most, count)
+            cost = times(outcome.cost.most, count)
             yield from self._dear("estimated rule cost", cost, place, index, "rule")
             yield from self._message(at, place, size, index, rule)
-            uses = found.uses
+            uses = outcome.uses
         if uses and place.loose is not None:
             text = "oldSelf cannot be used on the uncorrelatable portion of the schema within "
             yield Finding(text, place, index, "rule", value="rule", below=place.loose)
@@ -175,12 +175,12 @@ class _Problems:
         member = "messageExpression"
         if not (rule.get(member) or "").strip():
             return
-        found = self._compiled(at, place, size, rule, member)
-        if isinstance(found, str):
-            yield Finding(found, place, index, member)
+        outcome = self._compiled(at, place, size, rule, member)
+        if isinstance(outcome, str):
+            yield Finding(outcome, place, index, member)
             return
         what = "estimated messageExpression cost"
-        yield from self._dear(what, found.cost.most, place, index, member)
+        yield from self._dear(what, outcome.cost.most, place, index, member)
 
     def _dear(
         self, what: str, cost: int, place: Rules, index: int, member: str
@@ -198,16 +198,16 @@ class _Problems:
         text = (rule.get(member) or "").strip()
         # What is wrong names the types of a place; what is right is so in all that are alike.
         alike = self._shapes.of(place.schema), place.whole, optional, text
-        found = self._known.get(alike)
-        if found is None:
+        outcome = self._known.get(alike)
+        if outcome is None:
             try:
-                found = self._compiling.estimate(text, at, size, optional_old=optional)
+                outcome = self._compiling.estimate(text, at, size, optional_old=optional)
             except CompileError as error:
                 return str(error) if member == "rule" else f"{member} {error}"
-            self._known[alike] = found
+            self._known[alike] = outcome
         if member == "rule":
-            return found if found.type == "bool" else "cel expression must evaluate to a bool"
-        return found if found.type == "string" else f"{member} must evaluate to a string"
+            return outcome if outcome.type == "bool" else "cel expression must evaluate to a bool"
+        return outcome if outcome.type == "string" else f"{member} must evaluate to a string"
 
 
 def rule_problems(

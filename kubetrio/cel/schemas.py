@@ -108,8 +108,10 @@ class SchemaTypes:
         else:
             kind = SCALARS.get(schema.get("type") or "", "")
         if rules := schema.get("x-kubernetes-validations"):
-            found = Rules(path, schema, kind or DYN, rules, around.loose, around.whole, around.most)
-            self.places.append(found)
+            rules_here = Rules(
+                path, schema, kind or DYN, rules, around.loose, around.whole, around.most
+            )
+            self.places.append(rules_here)
         return kind
 
     def _list(self, schema: Schema, path: str, around: _Within) -> str:

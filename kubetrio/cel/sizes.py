@@ -53,17 +53,17 @@ class Sized:
 
     def at(self, path: Sequence[str]) -> Sized | None:
         """What is at a path: names of fields, ``@items``, ``@values`` and ``@keys``."""
-        found: Sized | None = self
+        sized: Sized | None = self
         for name in path:
-            if found is None:
+            if sized is None:
                 return None
             if name in ("@items", "@values"):
-                found = found.item
+                sized = sized.item
             elif name == "@keys":
-                found = found.key
+                sized = sized.key
             else:
-                found = found.fields.get(name)
-        return found
+                sized = sized.fields.get(name)
+        return sized
 
     @property
     def cardinality(self) -> int:

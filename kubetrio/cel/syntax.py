@@ -181,21 +181,21 @@ def walk(node: Node) -> Iterator[Node]:
     """A node and everything below it, parents first."""
     pending = [node]
     while pending:
-        found = pending.pop()
-        yield found
+        current = pending.pop()
+        yield current
         # Most nodes are of these kinds, and expressions are walked over and over.
-        match found.WhichOneof("expr_kind"):
+        match current.WhichOneof("expr_kind"):
             case "ident_expr" | "const_expr":
                 continue
             case "call_expr":
-                made = found.call_expr
-                if made.HasField("target"):
-                    pending.append(made.target)
-                pending.extend(made.args)
+                expr = current.call_expr
+                if expr.HasField("target"):
+                    pending.append(expr.target)
+                pending.extend(expr.args)
             case "select_expr":
-                pending.append(found.select_expr.operand)
+                pending.append(current.select_expr.operand)
             case _:
-                pending.extend(children(found))
+                pending.extend(children(current))
 
 
 def names(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Node]:
@@ -295,14 +295,14 @@ def loop(
         parts: what that is at first, whether to go on, what it is next, what comes out.
     """
     node = _classes()["Expr"]()
-    made = node.comprehension_expr
-    made.iter_range.CopyFrom(over)
-    made.iter_var, made.iter_var2 = (*variables, "")[:2]
-    made.accu_var = accumulator
+    expr = node.comprehension_expr
+    expr.iter_range.CopyFrom(over)
+    expr.iter_var, expr.iter_var2 = (*variables, "")[:2]
+    expr.accu_var = accumulator
     for name, part in zip(
         ("accu_init", "loop_condition", "loop_step", "result"), parts, strict=True
     ):
-        getattr(made, name).CopyFrom(part)
+        getattr(expr, name).CopyFrom(part)
     return node
 
 

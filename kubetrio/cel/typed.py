@@ -107,10 +107,10 @@ class TypedChecks:
         self._names["variables"] = cel.Type("kubernetes.variables")
         for name, text in variables:
             try:
-                found = self.check(text).engine_type
+                type_ = self.check(text).engine_type
             except CompileError:
-                found = cel.Type.DYN
-            self._names[VARIABLES + name] = found
+                type_ = cel.Type.DYN
+            self._names[VARIABLES + name] = type_
 
     def check(self, source: str) -> Checked:
         """Compile an expression.

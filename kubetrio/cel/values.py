@@ -136,11 +136,11 @@ def semver(text: str, normalize: bool = False) -> Message:
         parts = core.removeprefix("v").split(".")
         parts = [part.lstrip("0") or "0" if part.isdigit() else part for part in parts]
         text = ".".join([*parts, *["0"] * (3 - len(parts))]) + rest
-    found = _semver.fullmatch(text)
-    marks = ((found and found[4]) or "").split(".")
-    if not found or any(mark.isdigit() and mark != "0" and mark[0] == "0" for mark in marks):
+    version = _semver.fullmatch(text)
+    marks = ((version and version[4]) or "").split(".")
+    if not version or any(mark.isdigit() and mark != "0" and mark[0] == "0" for mark in marks):
         raise ValueError(f"invalid semver version: {text}")
-    if any(int(found[part]) >= 1 << 64 for part in (1, 2, 3)):
+    if any(int(version[part]) >= 1 << 64 for part in (1, 2, 3)):
         raise ValueError(f"invalid semver version: {text}")
     return opaque(SEMVER, text.partition("+")[0])
 
@@ -186,15 +186,15 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     if "%" in text:
         raise ValueError(f'IP address "{text}" with zone value is not allowed')
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         raise ValueError(
             f'IP Address "{text}" parse error during conversion from string: '
             f'ParseAddr("{text}"): unable to parse IP'
         ) from None
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         raise ValueError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
-    return found
+    return address
 
 
 def ip(text: str) -> Message:
@@ -240,7 +240,7 @@ def _interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
     try:
         if not slash or not length.isdigit() or (len(length) > 1 and length[0] == "0"):
             raise ValueError
-        found = ipaddress.ip_interface((_address(address), int(length)))
+        interface = ipaddress.ip_interface((_address(address), int(length)))
     except ValueError as error:
         if "IPv4-mapped" in str(error):
             raise
@@ -248,7 +248,7 @@ def _interface(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
             "network address parse error during conversion from string: "
             f'netip.ParsePrefix("{text}"): invalid'
         ) from None
-    return found
+    return interface
 
 
 def cidr(text: str) -> Message:
@@ -313,8 +313,8 @@ def _url_error(text: str) -> str:
         return f"{shown}net/url: invalid control character in URL"
     if not text.startswith("/") and not _scheme.match(text):
         return f"{shown}invalid URI for request"
-    if found := _bad_escape.search(text.partition("?")[0]):
-        escape = text[found.start() : found.start() + 3]
+    if bad := _bad_escape.search(text.partition("?")[0]):
+        escape = text[bad.start() : bad.start() + 3]
         return f'{shown}invalid URL escape "{escape}"'
     try:
         parts = urlsplit(text)
@@ -343,8 +343,8 @@ def url_part(take: Callable[[Any], Any]) -> Callable[[Message], Any]:
 
 def host(parts: Any) -> str:
     """Host with its port."""
-    found: str = parts.netloc.rpartition("@")[2]
-    return found
+    netloc_host: str = parts.netloc.rpartition("@")[2]
+    return netloc_host
 
 
 def hostname(parts: Any) -> str:
@@ -387,10 +387,10 @@ def _is_date(text: str) -> bool:
 
 
 def _is_datetime(text: str) -> bool:
-    found = _datetime.fullmatch(text)
-    if not found or not _is_date(found[1]):
+    parts = _datetime.fullmatch(text)
+    if not parts or not _is_date(parts[1]):
         return False
-    return int(found[2]) < 24 and int(found[3]) < 60 and int(found[4]) < 60
+    return int(parts[2]) < 24 and int(parts[3]) < 60 and int(parts[4]) < 60
 
 
 def _is_base64(text: str) -> bool:

@@ -84,15 +84,15 @@ def problems(message: str, source: str, parsed: Any = None) -> list[Problem]:
         source: the expression.
         parsed: its ``ParsedExpr``, None when it cannot be parsed.
     """
-    found: list[Problem] = []
+    result: list[Problem] = []
     text = _suffix.sub("", _code.sub("", message))
     for line in text.split("\n"):
         entry = _entry.match(line)
         if entry:
             at, what = _offset(source, int(entry[1]), int(entry[2])), entry[3]
             what = _applied.sub(_with_short_names, _struct.sub(r"\1", what))
-            found.append(_translated(Problem(at, what), parsed))
-    return found or [Problem(0, text)]
+            result.append(_translated(Problem(at, what), parsed))
+    return result or [Problem(0, text)]
 
 
 def _with_short_names(found: re.Match[str]) -> str:
@@ -104,8 +104,8 @@ def _translated(problem: Problem, parsed: Any) -> Problem:
     if parsed is None:
         return problem
     positions = parsed.source_info.positions
-    if found := _no_overload.match(problem.text):
-        return _of_a_method(problem, found, parsed)
+    if overload := _no_overload.match(problem.text):
+        return _of_a_method(problem, overload, parsed)
     undeclared = _undeclared.match(problem.text)
     if not undeclared or "." not in undeclared[1]:
         return problem
@@ -124,10 +124,10 @@ def _translated(problem: Problem, parsed: Any) -> Problem:
 def _of_a_method(problem: Problem, found: re.Match[str], parsed: Any) -> Problem:
     """Set what a method is called on apart from its arguments, as cel-go does."""
     for node in walk(parsed.expr):
-        made = node.call_expr
+        call = node.call_expr
         if (
-            made.function == found[1]
-            and made.HasField("target")
+            call.function == found[1]
+            and call.HasField("target")
             and parsed.source_info.positions.get(node.id) == problem.offset
         ):
             first, _, rest = _first_type(found[2])
