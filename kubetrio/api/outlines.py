@@ -59,11 +59,11 @@ def _watch_parameter(raw: str) -> str | None:
     """First value of the parameter ``watch``, as `parse_query` would find it."""
     if raw.count("&") >= MOST_PARAMETERS:
         return None
-    for found in _WATCH.finditer("&" + raw):
-        if len(found[0]) > LONGEST_FALSE:
+    for parameter in _WATCH.finditer("&" + raw):
+        if len(parameter[0]) > LONGEST_FALSE:
             return "true"  # a value so long is neither "0" nor "false", or its pair is dropped
-        if not undecodable(found[0]):
-            return unquote_plus(found[1] or "")
+        if not undecodable(parameter[0]):
+            return unquote_plus(parameter[1] or "")
     return None
 
 

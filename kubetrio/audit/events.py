@@ -129,8 +129,8 @@ class AuditEvent:
         if as_user is not None:
             parts += (b',"impersonatedUser":', user_json(as_user))
             if self.constraint:
-                said = encode({"impersonationConstraint": self.constraint})
-                parts += (b',"authenticationMetadata":', said)
+                constraint = encode({"impersonationConstraint": self.constraint})
+                parts += (b',"authenticationMetadata":', constraint)
         parts.append(self.sources)
         if self.ref:
             parts += (b',"objectRef":', self.ref)

@@ -299,8 +299,8 @@ def parse(data: bytes) -> Policy:
         raise PolicyError("loaded illegal policy with 0 rules")
     omitted = frozenset(members.get("omitStages") or ())
     omit_managed = bool(members.get("omitManagedFields"))
-    made = [_rule(one, omitted, omit_managed=omit_managed) for one in rules]
-    return Policy(made, Chosen(Level.NONE, omitted, omit_managed))
+    parsed = [_rule(one, omitted, omit_managed=omit_managed) for one in rules]
+    return Policy(parsed, Chosen(Level.NONE, omitted, omit_managed))
 
 
 def _check(value: Mapping[str, Any], struct: str, path: str, strict: list[str]) -> None:

@@ -136,15 +136,15 @@ def combined(data: Mapping[str, str], trusted: Trusted, now: float) -> dict[str,
     lists = {
         name: list(dict.fromkeys((*_texts(name, data.get(name, "")), *own[name]))) for name in LISTS
     }
-    found: dict[str, str] = {}
+    config: dict[str, str] = {}
     if client_ca := _authorities(data.get(CLIENT_CA, ""), trusted.client_ca, now):
-        found[CLIENT_CA] = client_ca
+        config[CLIENT_CA] = client_ca
     if proxy_ca := _authorities(_of_proxies(data, trusted), proxies.ca, now):
-        found[PROXY_CA] = proxy_ca
+        config[PROXY_CA] = proxy_ca
         for name, texts in lists.items():
             if texts or name != UIDS:
-                found[name] = orjson.dumps(texts).decode()
-    return found
+                config[name] = orjson.dumps(texts).decode()
+    return config
 
 
 def _of_proxies(data: Mapping[str, str], trusted: Trusted) -> str:
@@ -251,12 +251,12 @@ class PublishedAuthorities:
             StoreError: it cannot be read.
             ValueError: what it holds, or what it should, cannot be read.
         """
-        found = await self._store.get(self._key)
-        stored: Object = {} if found is None else orjson.loads(found.value)
+        item = await self._store.get(self._key)
+        stored: Object = {} if item is None else orjson.loads(item.value)
         data = combined(stored.get("data") or {}, self._trusted, self._env.now())
         if data == (stored.get("data") or {}):
             return  # also where there is nothing to say, and no ConfigMap
-        if found is None:
+        if item is None:
             await self._create(data)
             return
         try:

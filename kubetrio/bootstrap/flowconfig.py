@@ -208,9 +208,9 @@ class FlowConfig:
             stored = await self._stored(kind)
             # All at a time, so that they share commits.
             async with trio.open_nursery() as nursery:
-                for name, (wanted, mandatory) in shipped.items():
-                    if desired(stored.get(name), wanted, mandatory=mandatory) is not None:
-                        nursery.start_soon(self._ensure, kind, name, wanted, mandatory)
+                for name, (default, mandatory) in shipped.items():
+                    if desired(stored.get(name), default, mandatory=mandatory) is not None:
+                        nursery.start_soon(self._ensure, kind, name, default, mandatory)
                 for name, obj in stored.items():
                     if obsolete(obj, tuple(shipped)):
                         nursery.start_soon(self._remove, kind, name, obj)
@@ -218,16 +218,16 @@ class FlowConfig:
     def _shipped(self, kind: str) -> dict[str, tuple[Object, bool]]:
         """Objects of a kind by name, and whether each is mandatory."""
         resource = self._resources[kind]
-        found = {}
+        objects = {}
         for key, fact in builtin.parsed("bootstrap").items():
             if not key.startswith(f"{kind} "):
                 continue
             meta = {k: fact["metadata"][k] for k in ("name", "annotations")}
             plain = {k: fact[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": meta}
-            wanted = scheme_of(GROUP).decode(resource.group_version_kind, plain, Report(), {})
-            resource.rules.default(wanted)
-            found[meta["name"]] = (wanted, bool(fact.get("mandatory")))
-        return found
+            obj = scheme_of(GROUP).decode(resource.group_version_kind, plain, Report(), {})
+            resource.rules.default(obj)
+            objects[meta["name"]] = (obj, bool(fact.get("mandatory")))
+        return objects
 
     async def _stored(self, kind: str) -> dict[str, Object]:
         informer = self._informers[kind]
@@ -271,12 +271,12 @@ class FlowConfig:
         """
         self._dirty = trio.Event()
         levels, schemas = [await self._stored(kind) for kind in KINDS]
-        found = digest(schemas.values(), levels.values())
-        for broken_kind, name, why in found.broken:
+        stored = digest(schemas.values(), levels.values())
+        for broken_kind, name, why in stored.broken:
             log.warning("flow control object not usable", kind=broken_kind, name=name, reason=why)
-        dangling = self._gate.reconfigure(found.schemas, found.levels)
+        dangling = self._gate.reconfigure(stored.schemas, stored.levels)
         retries = []
-        for schema in found.schemas:
+        for schema in stored.schemas:
             retry = await self._tell(
                 schemas[schema.name], schema.level, dangling=schema.name in dangling
             )
@@ -288,8 +288,8 @@ class FlowConfig:
         """Write the condition of one schema if it is not right."""
         name = schema["metadata"]["name"]
         time = format_time(self._env.now())
-        wanted = dangling_condition(level, time, dangling=dangling)
-        if _has_condition(schema, wanted):
+        condition = dangling_condition(level, time, dangling=dangling)
+        if _has_condition(schema, condition):
             return None
         now = trio.current_time()
         written = self._written.setdefault(name, deque())
@@ -301,7 +301,7 @@ class FlowConfig:
         resource = self._resources["FlowSchema"]
         target = Target(resource=resource, namespace="", name=name)
         try:
-            status = {"conditions": [wanted]}
+            status = {"conditions": [condition]}
             await apply_status(self._operations, target, status, CONSUMER)
         except ApiError as error:
             if error.code != 404:  # deleted meanwhile

@@ -133,8 +133,8 @@ class IdentityLease:
     async def _renew(self, *, due: bool = True) -> None:
         """Renew the Lease if that is due, and make it where it is missing."""
         try:
-            found = await self._store.get(self._target.key)
-            if found is None:
+            stored = await self._store.get(self._target.key)
+            if stored is None:
                 await self._operations.create(self._target, self._lease(None), OWN)
             elif due:
                 await self._operations.patch(self._target, self._lease, OWN)

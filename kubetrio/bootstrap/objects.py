@@ -184,9 +184,9 @@ class Bootstrap:
         if await self._store.get(services.key("default", "kubernetes")) is not None:
             return
         target = Target(resource=addresses, namespace="", name=self._values["10.0.0.1"])
-        found = await self._store.get(target.key)
-        if found is not None:
-            parent = orjson.loads(found.value)["spec"]["parentRef"]
+        stored = await self._store.get(target.key)
+        if stored is not None:
+            parent = orjson.loads(stored.value)["spec"]["parentRef"]
             if (parent.get("namespace"), parent["name"]) == ("default", "kubernetes"):
                 with contextlib.suppress(ApiError):  # who deleted the Service did it just now
                     await self._operations.delete(target, DeleteOptions(), OWN)
@@ -207,24 +207,24 @@ class Bootstrap:
     async def _write(self, fact: Object, correct: Correct) -> None:
         resource = self._resource(fact)
         kind = resource.group_version_kind
-        wanted = scheme_of(kind.group).decode(kind, fact, Report(), {})
-        resource.rules.default(wanted)
-        meta = wanted["metadata"]
+        obj = scheme_of(kind.group).decode(kind, fact, Report(), {})
+        resource.rules.default(obj)
+        meta = obj["metadata"]
         target = Target(resource=resource, namespace=meta.get("namespace", ""), name=meta["name"])
-        found = await self._store.get(target.key)
-        if found is None:
+        item = await self._store.get(target.key)
+        if item is None:
             try:
-                await self._operations.create(target, wanted, OWN, sent=_sent(wanted))
+                await self._operations.create(target, obj, OWN, sent=_sent(obj))
             except ApiError as error:
                 if error.code != 409:
                     raise
             return
-        stored = orjson.loads(found.value)
-        if correct(stored, wanted) == stored:
+        stored = orjson.loads(item.value)
+        if correct(stored, obj) == stored:
             return
 
         def corrected(live: Object) -> Object:
-            return {**correct(live, wanted), "metadata": dict(live["metadata"])}
+            return {**correct(live, obj), "metadata": dict(live["metadata"])}
 
         await self._operations.patch(target, corrected, OWN)
 

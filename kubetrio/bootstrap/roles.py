@@ -88,15 +88,15 @@ class DefaultRoles:
     async def _ensure(self, fact: Object) -> None:
         kind = self._kind(fact["kind"])
         gvk = kind.group_version_kind
-        wanted = scheme_of(gvk.group).decode(gvk, fact, Report(), {})
-        kind.rules.default(wanted)
-        meta = wanted["metadata"]
+        default = scheme_of(gvk.group).decode(gvk, fact, Report(), {})
+        kind.rules.default(default)
+        meta = default["metadata"]
         stored = self._stored(kind, meta["name"], meta.get("namespace", ""))
         try:
             if stored is None:
-                await self._create(kind, wanted)
+                await self._create(kind, default)
             else:
-                await self._reconcile(kind, stored, wanted)
+                await self._reconcile(kind, stored, default)
         except ApiError as error:
             if error.code >= 500:
                 raise

@@ -94,13 +94,13 @@ class RemoteServer:
             most_bytes=MOST_BYTES,
         )
         try:
-            said: Object = orjson.loads(answer.body)
+            document: Object = orjson.loads(answer.body)
         except ValueError:
-            said = {"message": answer.body.decode(errors="replace").strip()}
+            document = {"message": answer.body.decode(errors="replace").strip()}
         if not 200 <= answer.status < 300:
-            message = str(said.get("message") or f"the server answered {answer.status}")
+            message = str(document.get("message") or f"the server answered {answer.status}")
             raise RequestRefused(answer.status, " ".join(message.split()))
-        return said
+        return document
 
 
 def kubeconfig_of(options: argparse.Namespace) -> Path:

@@ -49,14 +49,14 @@ def run(call: Call) -> int:
     options = call.options
     pki: Path = options.cert_dir or options.data_dir / "pki"
     with Bar("copying") as bar:
-        made = backup(options.data_dir, pki, options.file, Env(), bar.to)
+        archive = backup(options.data_dir, pki, options.file, Env(), bar.to)
     size = size_text(options.file.stat().st_size)
-    print(f"{options.file}: revision {made.revision}, {len(made.files)} files, {size}")
-    if len(made.files) == 1:
+    print(f"{options.file}: revision {archive.revision}, {len(archive.files)} files, {size}")
+    if len(archive.files) == 1:
         say(f"{pki} has no keys and certificates: a server of this backup makes new ones")
-    if made.encrypted:
+    if archive.encrypted:
         say(
-            f"{', '.join(made.encrypted)} may have encrypted values: keep the file of "
+            f"{', '.join(archive.encrypted)} may have encrypted values: keep the file of "
             "--encryption-provider-config too, its keys are not in the backup"
         )
     return 0

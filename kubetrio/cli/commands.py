@@ -118,15 +118,15 @@ def parser(command: str | None = None) -> flags.Parser:
     top.add_argument("--version", action="version", version=f"kubetrio {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for row in COMMANDS:
-        made = commands.add_parser(
+        subparser = commands.add_parser(
             row.name,
             help=row.help,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        made.set_defaults(parser=made)
+        subparser.set_defaults(parser=subparser)
         if command in (None, row.name):
-            _module(row.name).add(made)
+            _module(row.name).add(subparser)
     return top
 
 
@@ -146,12 +146,12 @@ def main(arguments: Sequence[str] | None = None, parts: Parts | None = None) -> 
     if not given or given[0] == HELP:
         given = [*given[1:2], "--help"]
     asked = next((word for word in given if not word.startswith("-")), "")
-    made = parser(asked)
+    root = parser(asked)
     known = [row.name for row in COMMANDS]
     if asked and asked not in known:
         near = get_close_matches(asked, known, 1)
-        made.error(f"unknown command: {asked}{f', did you mean {near[0]}?' if near else ''}")
-    options, rest = made.parse_known_args(given)
+        root.error(f"unknown command: {asked}{f', did you mean {near[0]}?' if near else ''}")
+    options, rest = root.parse_known_args(given)
     try:
         return _module(options.command).run(Call(options, rest, parts))
     finally:

@@ -155,8 +155,8 @@ def told(run: Callable[[Call], int]) -> Callable[[Call], int]:
         except BrokenPipeError:  # who reads has seen enough
             return 1
         except OSError as error:
-            said = error.strerror or str(error)
-            say(f"{said}: {error.filename}" if error.filename else said)
+            reason = error.strerror or str(error)
+            say(f"{reason}: {error.filename}" if error.filename else reason)
         except KeyboardInterrupt:
             say("interrupted; nothing was left half-written")
             return INTERRUPTED

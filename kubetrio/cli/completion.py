@@ -74,8 +74,8 @@ def described() -> Iterator[Described]:
     """All commands, as their parsers have them."""
     from kubetrio.cli.commands import COMMANDS, parser
 
-    made = parser()
-    [subparsers] = [one for one in made._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no way to list what was added)
+    root = parser()
+    [subparsers] = [one for one in root._actions if isinstance(one, argparse._SubParsersAction)]  # noqa: SLF001  (argparse has no way to list what was added)
     helps = {row.name: row.help for row in COMMANDS}
     for name, each in subparsers.choices.items():
         actions = each._actions  # noqa: SLF001  (as above)

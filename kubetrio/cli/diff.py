@@ -140,10 +140,10 @@ async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> N
             )
     texts = []
     for revision in (since, upto):
-        found = await moment.at(key, revision)
-        if found is not None and found.value is None:
+        state = await moment.at(key, revision)
+        if state is not None and state.value is None:
             raise Failure(f"{named} is encrypted: give the server's --encryption-provider-config")
-        value = None if found is None else found.value
+        value = None if state is None else state.value
         texts.append(list(_lines(value, managed=options.show_managed_fields)))
     names = [f"{key} at {revision}" for revision in (since, upto)]
     paint = painted(sys.stdout)

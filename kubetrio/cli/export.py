@@ -93,14 +93,14 @@ async def _run(options: Namespace) -> int:
     encrypted = written = 0
     async with open_moment(options.data_dir, Env(), options.encryption_provider_config) as moment:
         with _output(options) as output, Bar("export") as bar:
-            async for found in _chosen(moment, options):
+            async for item in _chosen(moment, options):
                 bar.turn()
-                if found.value is None:
+                if item.value is None:
                     encrypted += 1
                     continue
-                assert found.kind is not None  # noqa: S101 (it was chosen by its kind)
-                obj = found.value if options.raw else manifest(found.kind, found.value)
-                output.write(found, obj)
+                assert item.kind is not None  # noqa: S101 (it was chosen by its kind)
+                obj = item.value if options.raw else manifest(item.kind, item.value)
+                output.write(item, obj)
                 written += 1
     if encrypted:
         say(f"{encrypted} objects are encrypted; give --encryption-provider-config to read them")
@@ -129,17 +129,17 @@ async def _chosen(moment: Moment, options: Namespace) -> AsyncIterator[Found]:
             continue
         if options.namespace and not kind.namespaced:
             continue
-        async for found in moment.objects(kind.prefix(options.namespace or "")):
-            value = found.value
-            if not one.takes(found.key.rpartition("/")[2]):
+        async for item in moment.objects(kind.prefix(options.namespace or "")):
+            value = item.value
+            if not one.takes(item.key.rpartition("/")[2]):
                 continue
             if value is None or one.names:  # one with its name is meant, whatever made it
-                yield found
+                yield item
                 continue
             if not options.all and (is_made_by_server(kind, value) or is_owned(value)):
                 continue
             if matches(value["metadata"].get("labels") or {}):
-                yield found
+                yield item
         if one.missing:
             raise Failure(f'{kind.resource} "{min(one.missing)}" not found')
 

@@ -147,16 +147,16 @@ async def _asked(
     else:
         for path in [f"{ROOT}/{segment(one)}" for one in options.words] or [ROOT]:
             left = await server.ask("DELETE", path)
-    found: list[dict[str, Any]] = left["rules"]
-    return found
+    answer_rules: list[dict[str, Any]] = left["rules"]
+    return answer_rules
 
 
 def _print(rules: list[dict[str, Any]]) -> None:
     lines = [HEAD]
     for rule in rules:
-        said = " ".join(f"{key}={_text(rule[key])}" for key in rule if key not in SHOWN_APART)
+        members = " ".join(f"{key}={_text(rule[key])}" for key in rule if key not in SHOWN_APART)
         numbers = str(rule["seen"]), str(rule["injected"])
-        lines.append((rule["id"], rule["fault"], *numbers, said))
+        lines.append((rule["id"], rule["fault"], *numbers, members))
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
     for line in lines:
         print("  ".join(map(str.ljust, line, widths)).rstrip())

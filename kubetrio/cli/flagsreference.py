@@ -52,12 +52,12 @@ def _row(row: FlagRow) -> tuple[str, str, str, str]:
     name = f"`-{flag.short}`, `--{flag.name}`" if flag.short else f"`--{flag.name}`"
     default = f"`{row.default_text()}`" if row.default_text() else ""
     path = "" if row.section == TERMINAL else f"`{row.path}`"
-    said = [_sentence(flag.help)]
+    sentences = [_sentence(flag.help)]
     if flag.unset:
-        said.append(f"If not given: {flag.unset}.")
+        sentences.append(f"If not given: {flag.unset}.")
     if flag.more:
-        said.append(flag.more.format_map(_FILLED) if "{" in flag.more else flag.more)
-    return name, default, path, " ".join(said)
+        sentences.append(flag.more.format_map(_FILLED) if "{" in flag.more else flag.more)
+    return name, default, path, " ".join(sentences)
 
 
 def _refused(row: RefusedFlag) -> tuple[str, str, str, str]:
@@ -76,9 +76,9 @@ def _all_absent() -> Iterator[Absent]:
 
 
 def _flags() -> Iterator[str]:
-    for title, found in groupby(FLAGS, key=lambda row: row.group):
+    for title, entries in groupby(FLAGS, key=lambda row: row.group):
         yield from (f"## {_sentence(title)[:-1]}", "")
-        yield from _table(("flag", "default", "`Config` field", "meaning"), map(_row, found))
+        yield from _table(("flag", "default", "`Config` field", "meaning"), map(_row, entries))
         yield ""
 
 
@@ -95,13 +95,13 @@ def _fields() -> Iterator[str]:
 
 
 def _refusals() -> Iterator[str]:
-    found = (_refused(row) for row in _all_absent() if isinstance(row, RefusedFlag))
-    return _table(("flag", "values that are taken", "what is missing", "what to do"), found)
+    lines = (_refused(row) for row in _all_absent() if isinstance(row, RefusedFlag))
+    return _table(("flag", "values that are taken", "what is missing", "what to do"), lines)
 
 
 def _ignorances() -> Iterator[str]:
-    found = (_ignored(row) for row in _all_absent() if isinstance(row, IgnoredFlag))
-    return _table(("flag", "why it changes nothing"), found)
+    lines = (_ignored(row) for row in _all_absent() if isinstance(row, IgnoredFlag))
+    return _table(("flag", "why it changes nothing"), lines)
 
 
 BLOCKS: Mapping[str, Callable[[], Iterator[str]]] = {

@@ -94,10 +94,10 @@ def run(call: Call) -> int:
 async def _run(options: Namespace) -> int:
     from kubetrio.kinds.manifests import rank
 
-    found = list(read(options.source))
-    if not found:
+    objects = list(read(options.source))
+    if not objects:
         raise Failure(f"there is no manifest in {options.source}")
-    found.sort(key=lambda one: rank(one.obj))
+    objects.sort(key=lambda one: rank(one.obj))
     failed = 0
     async with open_server(options) as server:
         applying = _Applying(server, options)
@@ -113,12 +113,12 @@ async def _run(options: Namespace) -> int:
                     bar.clear()
                     say(f"{manifest.place}: {manifest.label}: {error}")
                 done += 1
-                bar.to(done, len(found))
+                bar.to(done, len(objects))
 
-            for _, group in groupby(found, key=lambda one: rank(one.obj)):
+            for _, group in groupby(objects, key=lambda one: rank(one.obj)):
                 await _together(one, list(group))
     checked = "would be applied" if options.dry_run else "applied"
-    print(f"{len(found) - failed} of {len(found)} objects {checked}")
+    print(f"{len(objects) - failed} of {len(objects)} objects {checked}")
     return 1 if failed else 0
 
 
@@ -190,14 +190,14 @@ class _Applying:
         async with self._asking:
             if anew or api_version not in self._resources:
                 try:
-                    said = await self._server.ask("GET", _base(api_version))
+                    answer = await self._server.ask("GET", _base(api_version))
                 except RequestRefused as error:
                     if error.code != 404:
                         raise
-                    said = {}
+                    answer = {}
                 self._resources[api_version] = {
                     one["kind"]: one
-                    for one in said.get("resources") or ()
+                    for one in answer.get("resources") or ()
                     if "/" not in one["name"]
                 }
         return self._resources[api_version].get(kind)

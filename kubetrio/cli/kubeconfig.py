@@ -65,19 +65,19 @@ def run(call: Call) -> int:
     """Print or merge a kubeconfig."""
     from kubetrio import kubeconfig
 
-    made = _made(call.options)
+    document = _made(call.options)
     if (user := others.user(call.options)) is not None:
         if call.options.merge:
             raise Failure("--merge is for the administrator's kubeconfig; write this one to a file")
-        made = others.as_user(made, user)
+        document = others.as_user(document, user)
         if user.until:
             say(f"valid until {user.until}")
     if not call.options.merge:
-        print(kubeconfig.dump(made), end="")
+        print(kubeconfig.dump(document), end="")
         return 0
     target = kubeconfig.default_path(os.environ)
-    context = made["current-context"]
-    former = kubeconfig.merge(target, made)
+    context = document["current-context"]
+    former = kubeconfig.merge(target, document)
     print(f"context {context} is in {shlex.quote(str(target))}, and the current one")
     if former not in ("", context):
         print(f"before: kubectl config use-context {shlex.quote(former)}")
@@ -115,14 +115,14 @@ def _made(options: Namespace) -> dict[str, Any]:
         raise Failure(
             f"{error.filename} is not there: start the server once, or name its --cert-dir"
         ) from error
-    made = kubeconfig.build(
+    document = kubeconfig.build(
         name, url, authorities, certificate, key, str(cluster.get("tls-server-name") or "")
     )
     if known and options.cert_dir is None:  # it may name authorities that are not in the directory
-        made["clusters"][0]["cluster"]["certificate-authority-data"] = cluster[
+        document["clusters"][0]["cluster"]["certificate-authority-data"] = cluster[
             "certificate-authority-data"
         ]
-    return made
+    return document
 
 
 def _written(path: Path) -> dict[str, Any] | None:
@@ -134,13 +134,13 @@ def _written(path: Path) -> dict[str, Any] | None:
     import yaml
 
     try:
-        found: dict[str, Any] = yaml.safe_load(path.read_bytes())
-        str(found["current-context"])
-        found["clusters"][0]["cluster"]["certificate-authority-data"]
+        document: dict[str, Any] = yaml.safe_load(path.read_bytes())
+        str(document["current-context"])
+        document["clusters"][0]["cluster"]["certificate-authority-data"]
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError) as error:
         raise Failure(
             f"{path} is no kubeconfig that kubetrio wrote: remove it, and start the server"
         ) from error
-    return found
+    return document

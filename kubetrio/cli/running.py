@@ -191,8 +191,8 @@ async def until(look: Callable[[], Found], state: State, seconds: float) -> Foun
     """
     end = trio.current_time() + seconds
     while True:
-        found = look()
+        status = look()
         left = end - trio.current_time()
-        if found.state is state or left <= 0:
-            return found
+        if status.state is state or left <= 0:
+            return status
         await trio.sleep(min(ASK_AGAIN_S, max(left, SHORTEST_S)))

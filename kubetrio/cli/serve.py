@@ -135,12 +135,12 @@ def configured(options: argparse.Namespace) -> tuple[Config, Terminal, tuple[Ign
     from kubetrio.flags.file import FileError, read
 
     try:
-        found = read(path, flags.BY_NAME)
-        return *flags.made(options, found.given), found.ignored
+        values = read(path, flags.BY_NAME)
+        return *flags.made(options, values.given), values.ignored
     except FileError as problem:
         raise WrongError(str(problem)) from problem
     except ConfigError as problem:
-        raise WrongError(found.told(problem, flags.typed_names(options))) from problem
+        raise WrongError(values.told(problem, flags.typed_names(options))) from problem
 
 
 def serve(
@@ -346,9 +346,9 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
         asks = f"curl --unix-socket {shlex.quote(str(server.config.local.unix_socket))}"
         ready = f"kubetrio {__version__} is ready at {server.url}"
         return f"{ready}\n{asks} http://localhost/version"
-    made = server.kubeconfig()
+    document = server.kubeconfig()
     try:
-        kubeconfig.write(path, made)
+        kubeconfig.write(path, document)
     except kubeconfig.KubeconfigError as error:
         if not server.api.storage.store.statistics().refusing:
             raise
@@ -362,7 +362,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     if merge:
         target = kubeconfig.default_path(os.environ)
         context = kubeconfig.context_name(server.config.name)
-        former = kubeconfig.merge(target, made)
+        former = kubeconfig.merge(target, document)
         lines.append(f"context {context} is in {shlex.quote(str(target))}")
         if former not in ("", context):
             back = f"kubectl config use-context {shlex.quote(former)}"

@@ -56,13 +56,13 @@ def run(call: Call) -> int:
     directory: Path = options.data_dir
     asked = partial(_look, directory, missing=not options.wait)
     try:
-        found = trio.run(until, asked, State.READY, options.wait)
+        status = trio.run(until, asked, State.READY, options.wait)
     except OSError as error:
         why = "is not there" if error.errno == errno.ENOENT else str(error.strerror)
         print(f"kubetrio: data directory {directory} {why}", file=sys.stderr)
         return CANNOT_TELL
-    print(as_json(directory, found) if options.output == "json" else as_text(directory, found))
-    return CODES.get(found.state, 1)
+    print(as_json(directory, status) if options.output == "json" else as_text(directory, status))
+    return CODES.get(status.state, 1)
 
 
 def _look(directory: Path, *, missing: bool) -> Found:

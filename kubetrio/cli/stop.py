@@ -83,12 +83,12 @@ def end(directory: Path, timeout_s: float) -> int:
             )
             return 1
         looking = partial(_look, directory, pid)
-        found = trio.run(until, looking, State.STOPPED, timeout_s)
+        status = trio.run(until, looking, State.STOPPED, timeout_s)
     except OSError as error:
         why = "is not there" if error.errno == errno.ENOENT else str(error.strerror)
         print(f"kubetrio: data directory {directory}: {why}", file=sys.stderr)
         return 1
-    if found.state is State.STOPPED:
+    if status.state is State.STOPPED:
         print(f"stopped: process {pid}")
         return 0
     print(

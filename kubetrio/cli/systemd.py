@@ -91,17 +91,17 @@ def passed(environ: MutableMapping[str, str], pid: int) -> socket.socket | None:
     if meant != str(pid) or not count.isdecimal() or not int(count):
         return None
     descriptors = range(FIRST, FIRST + int(count))
-    found = list(descriptors)
-    if len(found) > 1:
+    candidates = list(descriptors)
+    if len(candidates) > 1:
         by_name = dict(zip(descriptors, names, strict=False))
-        found = [fd for fd in descriptors if by_name.get(fd) in NAMES]
-    if len(found) != 1:
+        candidates = [fd for fd in descriptors if by_name.get(fd) in NAMES]
+    if len(candidates) != 1:
         raise ActivationError(
             f"{count} sockets were passed: give the one to listen on FileDescriptorName={NAMES[0]}"
         )
     for fd in descriptors:
         os.set_inheritable(fd, False)
-    return _listening(found[0])
+    return _listening(candidates[0])
 
 
 def _listening(fd: int) -> socket.socket:

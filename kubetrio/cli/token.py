@@ -113,12 +113,12 @@ async def _status(
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     account = f"/api/v1/namespaces/{segment(namespace)}/serviceaccounts/{segment(name)}"
     try:
-        made = await server.ask("POST", f"{account}/token", body=body)
+        answer = await server.ask("POST", f"{account}/token", body=body)
     except RequestRefused as error:
         if error.code == 404:
             raise Failure(
                 f"{error}; make it: kubectl create serviceaccount {name} -n {namespace}"
             ) from error
         raise
-    status: Mapping[str, object] = made["status"]
+    status: Mapping[str, object] = answer["status"]
     return status

@@ -133,11 +133,11 @@ class Client:
             ApiError: 404, it is not served.
             ValueError: no ``apiVersion``.
         """
-        for found in self._registry.current.by_group_version.get(
+        for candidate in self._registry.current.by_group_version.get(
             GroupVersion.parse(api_version), ()
         ):
-            if found.kind == kind:
-                return found
+            if candidate.kind == kind:
+                return candidate
         message = f'no matches for kind "{kind}" in version "{api_version}"'
         raise ApiError(404, "NotFound", message)
 
@@ -393,10 +393,10 @@ class Client:
         """The kind whose path an object is posted to."""
         if not subresource:
             return self.kind(obj["apiVersion"], obj["kind"])
-        for found in self._registry.resources.values():
-            below = found.subresources.get(subresource)
+        for kind in self._registry.resources.values():
+            below = kind.subresources.get(subresource)
             if below is not None and below.kind.kind == obj["kind"]:
-                return found
+                return kind
         raise ApiError(404, "NotFound", f'no subresource "{subresource}" takes a {obj["kind"]}')
 
     # ------------------------------------------------------------------ the pipeline
@@ -415,8 +415,8 @@ class Client:
         body = await joined(response)
         if not _is_json(response):
             raise TypeError(f"{path} answers with something that is no object")
-        found: Object = orjson.loads(body)
-        return found
+        obj: Object = orjson.loads(body)
+        return obj
 
     async def _answer(
         self,

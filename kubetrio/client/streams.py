@@ -123,7 +123,7 @@ async def joined(response: AnyResponse) -> bytes:
     if not isinstance(response, StreamResponse):
         raise TypeError("a tunnel has no body")
     pieces = Pieces()
-    found: list[bytes] = []
+    parts: list[bytes] = []
 
     async def write() -> None:
         try:
@@ -134,5 +134,5 @@ async def joined(response: AnyResponse) -> bytes:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(write, name="in-process answer")
         while piece := await pieces.next():
-            found.append(piece)
-    return b"".join(found)
+            parts.append(piece)
+    return b"".join(parts)

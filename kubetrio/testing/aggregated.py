@@ -111,9 +111,9 @@ class OtherServer:
         if answer is not None:
             await answer(asked)
             return
-        found = self.documents.get(asked.path)
-        status = 404 if found is None else 200
-        body = json.dumps(found or {"kind": "Status", "apiVersion": "v1", "code": 404}).encode()
+        document = self.documents.get(asked.path)
+        status = 404 if document is None else 200
+        body = json.dumps(document or {"kind": "Status", "apiVersion": "v1", "code": 404}).encode()
         await asked.reply(status, body, {"Content-Type": "application/json"})
 
 

@@ -93,8 +93,8 @@ class ReceivedRequest:
 
     def get(self, name: str) -> str | None:
         """A header's values joined by a comma, None when absent."""
-        found = [value for key, value in self.headers if key == name]
-        return ", ".join(found) if found else None
+        values = [value for key, value in self.headers if key == name]
+        return ", ".join(values) if values else None
 
     async def body(self) -> bytes:
         """The whole body."""

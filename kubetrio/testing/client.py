@@ -229,17 +229,17 @@ class Exchange:
         while (at := self._buffer.find(end)) < 0:
             if not await self._more():
                 raise BadAnswer(f"the connection ended in {bytes(self._buffer)!r}")
-        found = self._buffer[:at]
+        part = self._buffer[:at]
         del self._buffer[: at + len(end)]
-        return found
+        return part
 
     async def _exactly(self, size: int) -> bytearray:
         while len(self._buffer) < size:
             if not await self._more():
                 raise BadAnswer(f"{size - len(self._buffer)} bytes are missing")
-        found = self._buffer[:size]
+        part = self._buffer[:size]
         del self._buffer[:size]
-        return found
+        return part
 
     async def _more(self) -> bool:
         while (data := self.transport.read_nowait()) is None:

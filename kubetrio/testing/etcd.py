@@ -36,12 +36,12 @@ def binary() -> str | None:
 def free_ports(number: int) -> list[int]:
     """Return TCP ports that nothing listens on."""
     with contextlib.ExitStack() as stack:
-        found = []
+        sockets = []
         for _ in range(number):
             sock = stack.enter_context(socket.socket())
             sock.bind(("127.0.0.1", 0))
-            found.append(sock.getsockname()[1])
-    return found
+            sockets.append(sock.getsockname()[1])
+    return sockets
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,11 @@ class Member:
 
     def command(self, cluster: str, flags: Sequence[str]) -> list[str]:
         """Return the command line."""
-        found = binary()
-        if found is None:
+        program = binary()
+        if program is None:
             raise NotStarted(MISSING)
         command = [
-            *(found, "--name", self.name, "--data-dir", str(self.data_dir)),
+            *(program, "--name", self.name, "--data-dir", str(self.data_dir)),
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
             *("--listen-peer-urls", self.peer_url),
             *("--initial-advertise-peer-urls", self.peer_url),
@@ -222,17 +222,17 @@ def etcd(
         NotStarted: there is no etcd, or it does not start.
     """
     ports = iter(free_ports(3 * members))
-    made = [
+    started = [
         Member(name, folder / name, next(ports), next(ports), next(ports), certificates)
         for name in (f"member{place}" for place in range(members))
     ]
-    running = Etcd(made, flags)
+    running = Etcd(started, flags)
     try:
-        for member in made:
+        for member in started:
             running.launch(member)
-        for member in made:
+        for member in started:
             running.wait_healthy(member)
         yield running
     finally:
-        for member in made:
+        for member in started:
             member.kill()

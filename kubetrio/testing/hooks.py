@@ -33,8 +33,8 @@ class Called:
     @property
     def request(self) -> Object:
         """What is to be admitted."""
-        found: Object = self.review["request"]
-        return found
+        asked: Object = self.review["request"]
+        return asked
 
     async def reply(self, response: Object | None = None, **members: Any) -> None:
         """Answer with a review.

@@ -71,9 +71,9 @@ class Plugin:
             plain = mixed(asked.ciphertext, asked.key_id)
             return kmsmessages.encode("DecryptResponse", plaintext=plain)
         key_id = self.encrypts_with or self.key_id
-        made = mixed(asked.plaintext, key_id) if self.ciphertext is None else self.ciphertext
+        ciphertext = mixed(asked.plaintext, key_id) if self.ciphertext is None else self.ciphertext
         return kmsmessages.encode(
-            "EncryptResponse", ciphertext=made, key_id=key_id, annotations=self.annotations
+            "EncryptResponse", ciphertext=ciphertext, key_id=key_id, annotations=self.annotations
         )
 
 

@@ -140,9 +140,11 @@ class LaggingStore(FollowingStore):
 
     async def _announced(self, write: Awaitable[T]) -> T:
         """Answer a write there when what it made has come here."""
-        made = await write
-        await self.caught_up(made.revision if isinstance(made, KeyValue) else self.remote.revision)
-        return made
+        result = await write
+        await self.caught_up(
+            result.revision if isinstance(result, KeyValue) else self.remote.revision
+        )
+        return result
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
         """Write a new key there; see `Store.create`."""

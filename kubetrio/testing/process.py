@@ -53,9 +53,9 @@ class ServerProcess:
 
     def connect(self) -> ssl.SSLSocket:
         """An administrator's HTTP/1.1 connection."""
-        made = self.data_dir / "pki"
-        context = ssl.create_default_context(cafile=str(made / "ca.crt"))
-        context.load_cert_chain(made / "admin.crt", made / "admin.key")
+        pki = self.data_dir / "pki"
+        context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         raw = socket.create_connection(("127.0.0.1", self.port), timeout=STOP_TIMEOUT_S)
         return context.wrap_socket(raw, server_hostname="127.0.0.1")
 

@@ -17,12 +17,12 @@ def rule(
     names: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """A rule of a role; on all resources unless it names some."""
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "apiGroups": list(groups), "resources": list(resources), "verbs": list(verbs),
     }  # fmt: skip
     if names:
-        found["resourceNames"] = list(names)
-    return found
+        fields["resourceNames"] = list(names)
+    return fields
 
 
 async def grant(server: InProcess, user: UserInfo, *rules: dict[str, Any]) -> None:

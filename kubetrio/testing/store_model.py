@@ -174,12 +174,14 @@ class MemoryStore(SoleWriter):
         self, keys: Range, *, at: Revision | None = None, limit: int = 0, max_bytes: int = 0
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
-        found = [value for key, value in self.state(at).items() if key in keys]
-        taken = found[:limit] if limit else found
+        values = [value for key, value in self.state(at).items() if key in keys]
+        taken = values[:limit] if limit else values
         if max_bytes:
             before = itertools.accumulate((len(item.value) for item in taken), initial=0)
             taken = [item for item, size in zip(taken, before, strict=False) if size < max_bytes]
-        return RangeResult(self.revision if at is None else at, taken, more=len(taken) < len(found))
+        return RangeResult(
+            self.revision if at is None else at, taken, more=len(taken) < len(values)
+        )
 
     async def join(
         self,
@@ -218,16 +220,16 @@ class MemoryStore(SoleWriter):
         """Events after a revision; see `Store.events`."""
         if after < self._compacted:
             raise Compacted(after, self._compacted)
-        found: list[Event] = []
+        events_after: list[Event] = []
         size = 0
         for logged in self.logged(after):
             if keys is not None and logged.key not in keys:
                 continue
-            found.append(logged.event)
+            events_after.append(logged.event)
             size += len(logged.value)
             if size >= max_bytes:
-                return found, logged.revision
-        return found, self.revision
+                return events_after, logged.revision
+        return events_after, self.revision
 
     # ------------------------------------------------------------------ writes
 
@@ -266,14 +268,16 @@ class MemoryStore(SoleWriter):
                 self._find(change.key, change.expected)
             elif (current := live.get(change.key)) is not None:
                 raise KeyExists(change.key, current.revision)
-        revision, made = self.revision, list[Logged]()
+        revision, logged = self.revision, list[Logged]()
         for change in changes:
             revision += self._step
             before = live.get(change.key)
             value = change.value or (before.stamp if before else UNKNOWN)
-            made.append(self._made(revision, change.key, change.type, value, before, change.ttl_s))
-        if made:
-            self._announce(made)
+            logged.append(
+                self._made(revision, change.key, change.type, value, before, change.ttl_s)
+            )
+        if logged:
+            self._announce(logged)
 
     def _find(self, key: str, expected: Revision) -> Logged:
         current = self.live().get(key)

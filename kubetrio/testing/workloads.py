@@ -45,14 +45,14 @@ def workload(kind: str, name: str = "w", api_version: str = "apps/v1", **spec: A
 
 async def pods_of(client: Client) -> list[Object]:
     """All pods, by name."""
-    found = await client.list(client.kind("v1", "Pod"), NAMESPACE)
-    return sorted(found.items, key=lambda pod: pod["metadata"]["name"])
+    pods = await client.list(client.kind("v1", "Pod"), NAMESPACE)
+    return sorted(pods.items, key=lambda pod: pod["metadata"]["name"])
 
 
 async def events_of(client: Client, kind: str) -> list[tuple[str, str, str]]:
     """Type, reason and message of the events about objects of a kind, in order."""
-    found = await client.list(client.kind("v1", "Event"), NAMESPACE)
-    ordered = sorted(found.items, key=lambda event: int(event["metadata"]["resourceVersion"]))
+    events = await client.list(client.kind("v1", "Event"), NAMESPACE)
+    ordered = sorted(events.items, key=lambda event: int(event["metadata"]["resourceVersion"]))
     return [
         (event["type"], event["reason"], event["message"])
         for event in ordered

@@ -254,10 +254,10 @@ def body_read(edge: Edge, request: Request, resource: Kind) -> Awaitable[None] |
     if record is None or body is None:
         return None
     verb = request.info.verb
-    wanted = record.chosen.level >= Level.REQUEST
+    needed = record.chosen.level >= Level.REQUEST
     if verb in ("create", "update"):
         _complete(record.ref, body)
-    if not wanted:
+    if not needed:
         return None
     make: Callable[[], bytes]
     if verb == "patch":

@@ -20,12 +20,12 @@ class _Ended(Exception):
 def events_of(payload: bytes, content_type: bytes) -> list[bytes]:
     """The events of a payload, whole: lines of JSON, frames of protobuf; all as one otherwise."""
     if b"protobuf" in content_type:
-        found, start = [], 0
+        events, start = [], 0
         while start < len(payload):
             end = start + 4 + int.from_bytes(payload[start : start + 4], "big")
-            found.append(payload[start:end])
+            events.append(payload[start:end])
             start = end
-        return found
+        return events
     if b"json" in content_type:
         return payload.splitlines(keepends=True)
     return [payload] if payload else []

@@ -178,8 +178,8 @@ class _Translation:
             exchange, protocol = await self._switched(transport)
             session = spdy.Session(transport, exchange.rest)
             talk = Conversation(channels, session, self._streams.opened(protocol))
-            said = await talk.run()
-            return None if said is None else outcome(protocol, said)
+            message = await talk.run()
+            return None if message is None else outcome(protocol, message)
         finally:
             transport.close()
 

@@ -111,17 +111,17 @@ async def token(
     reviewed = Reviewed(None) if sent is None else security.authenticator.review(sent, audiences)
     if not isinstance(reviewed, Reviewed):
         reviewed = await reviewed
-    found = reviewed.found
+    answer = reviewed.found
     status: Object = {}
     request.annotations.update(reviewed.annotations)
-    if found is None:
+    if answer is None:
         status["user"] = {}
         if reviewed.error:
             status["error"] = reviewed.error
     else:
-        request.warn(found.warnings)
-        user = user_info(authenticated(found.user))
-        status.update(authenticated=True, user=user, audiences=list(found.audiences))
+        request.warn(answer.warnings)
+        user = user_info(authenticated(answer.user))
+        status.update(authenticated=True, user=user, audiences=list(answer.audiences))
     return await _answer(edge, request, resource, body, status)
 
 

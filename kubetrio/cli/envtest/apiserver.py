@@ -60,20 +60,20 @@ class Arguments:
 
 def sort(arguments: Sequence[str]) -> Arguments:
     """Take those that mean something else here."""
-    found = Arguments()
+    args = Arguments()
     rest = [argument for argument in arguments if argument]
     while rest:
         argument = rest.pop(0)
         name, given, value = argument.removeprefix("--").partition("=")
         if not argument.startswith("--") or name not in TAKEN:
-            found.through.append(argument)
+            args.through.append(argument)
             if argument.startswith("--"):
-                found.names.add(name)
+                args.names.add(name)
             continue
         if not given and rest and not rest[0].startswith("--"):
             value = rest.pop(0)
-        found.taken[name] = value
-    return found
+        args.taken[name] = value
+    return args
 
 
 def translated(found: Arguments, kept: Mapping[str, Any]) -> list[str]:
@@ -84,20 +84,20 @@ def translated(found: Arguments, kept: Mapping[str, Any]) -> list[str]:
         kept: what our etcd says.
     """
     data = Path(kept[DIRECTORY], FOLDER)
-    made = [f"--data-dir={data}"]
+    ours = [f"--data-dir={data}"]
     cert_dir = found.taken.get("cert-dir", "")
     pair = [Path(cert_dir, name) for name in PAIR]
     if cert_dir and "tls-cert-file" not in found.names and all(file.exists() for file in pair):
-        made += [f"--tls-cert-file={pair[0]}", f"--tls-private-key-file={pair[1]}"]
+        ours += [f"--tls-cert-file={pair[0]}", f"--tls-private-key-file={pair[1]}"]
     elif cert_dir:
-        made.append(f"--cert-dir={cert_dir}")
+        ours.append(f"--cert-dir={cert_dir}")
     if "allow-privileged" not in found.names:  # envtest gives it; what else starts this may not
-        made.append("--allow-privileged=false")
+        ours.append("--allow-privileged=false")
     if "controllers" not in found.names:
-        made.append("--controllers=-*")
+        ours.append("--controllers=-*")
     if "durability" not in found.names and not kept[FSYNC]:
-        made.append("--durability=normal")
-    return [*made, *found.through]
+        ours.append("--durability=normal")
+    return [*ours, *found.through]
 
 
 def refuse_insecure(found: Arguments) -> None:
@@ -137,14 +137,14 @@ def ask(servers: str) -> dict[str, Any]:
         try:
             with socket.create_connection((host, port), timeout=ASKING_S) as one:
                 one.sendall(request.encode())
-                said = b"".join(iter(lambda: one.recv(65536), b""))
+                answer = b"".join(iter(lambda: one.recv(65536), b""))
             break
         except OSError as error:
             if monotonic() > until:
                 raise Mistake(f"--etcd-servers: {url} does not answer: {error}") from error
             sleep(POLL_S)
     try:
-        kept = json.loads(said.partition(b"\r\n\r\n")[2])
+        kept = json.loads(answer.partition(b"\r\n\r\n")[2])
         return {DIRECTORY: kept[DIRECTORY], FSYNC: kept[FSYNC]}
     except (ValueError, KeyError, TypeError):
         raise Mistake(
@@ -168,14 +168,14 @@ def main(arguments: Sequence[str]) -> int:
 
         print(f"Kubernetes {GIT_VERSION}")
         return 0
-    found = sort(arguments)
+    args = sort(arguments)
     try:
-        refuse_insecure(found)
-        kept = ask(found.taken.get("etcd-servers", ""))
+        refuse_insecure(args)
+        kept = ask(args.taken.get("etcd-servers", ""))
     except Mistake as problem:
         print(f"kube-apiserver: {problem}", file=sys.stderr)
         return 1
-    return kubetrio(["serve", *translated(found, kept)])
+    return kubetrio(["serve", *translated(args, kept)])
 
 
 if __name__ == "__main__":

@@ -92,9 +92,9 @@ def lay(directory: Path, python: str) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
-        found = directory / name
-        if found.exists() and MARK.encode() not in found.read_bytes()[:200]:
-            raise Foreign(f"{found} is another program; choose another directory")
+        program = directory / name
+        if program.exists() and MARK.encode() not in program.read_bytes()[:200]:
+            raise Foreign(f"{program} is another program; choose another directory")
     for name, module in PROGRAMS.items():
         new = directory / f".{name}.{os.getpid()}"
         new.write_text(script(module, python))
@@ -118,9 +118,9 @@ def link_kubectl(directory: Path, path: str) -> Path | None:
     link = directory / KUBECTL
     if link.exists():
         return link
-    found = shutil.which(KUBECTL, path=path)
-    if found is None:
+    kubectl = shutil.which(KUBECTL, path=path)
+    if kubectl is None:
         return None
     link.unlink(missing_ok=True)  # it leads nowhere
-    link.symlink_to(Path(found).absolute())
+    link.symlink_to(Path(kubectl).absolute())
     return link

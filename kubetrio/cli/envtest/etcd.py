@@ -75,15 +75,15 @@ def flags_of(arguments: Sequence[str]) -> dict[str, str]:
     Args:
         arguments: in order; a switch takes no value but behind ``=``.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     rest = list(arguments)
     while rest:
         name, given, value = rest.pop(0).lstrip("-").partition("=")
         if not given:
             follows = name not in SWITCHES and rest and not rest[0].startswith("-")
             value = rest.pop(0) if follows else "true"
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def told(flags: dict[str, str]) -> Told:
@@ -173,9 +173,9 @@ class Probes:
             OSError: it cannot.
         """
         for host, port in self._asked.addresses:
-            made = listening(host, port)
-            made.setblocking(False)
-            self._selector.register(made, selectors.EVENT_READ, self._accept)
+            listener = listening(host, port)
+            listener.setblocking(False)
+            self._selector.register(listener, selectors.EVENT_READ, self._accept)
 
     def serve(self) -> None:
         """Answer until SIGTERM or SIGINT.  Nothing is kept here, so there is nothing to finish."""
@@ -195,12 +195,12 @@ class Probes:
 
     def _accept(self, listener: socket.socket) -> None:
         try:
-            made, _ = listener.accept()
+            connection, _ = listener.accept()
         except OSError:
             return  # it left again, or there are no descriptors just now
-        made.setblocking(False)
-        self._heads[made] = b""
-        self._selector.register(made, selectors.EVENT_READ, self._read)
+        connection.setblocking(False)
+        self._heads[connection] = b""
+        self._selector.register(connection, selectors.EVENT_READ, self._read)
 
     def _read(self, one: socket.socket) -> None:
         try:
