@@ -114,8 +114,8 @@ class TokenCleaner(Controller):
             StoreError: it cannot be read.
         """
         target = Target(self._kind, SYSTEM, key)
-        found = await self._store.get(target.key)
-        secret: Object = {} if found is None else orjson.loads(found.value)
+        stored = await self._store.get(target.key)
+        secret: Object = {} if stored is None else orjson.loads(stored.value)
         if secret.get("type") != TYPE:
             return
         left = left_s(secret, self._env.now())
@@ -162,34 +162,34 @@ class BootstrapSigner(Controller):
             ApiError: it cannot be written.
             StoreError: it cannot be read.
         """
-        found = await self._store.get(self._target.key)
-        if found is None:
+        config_map = await self._store.get(self._target.key)
+        if config_map is None:
             return
-        config: Object = orjson.loads(found.value)
+        config: Object = orjson.loads(config_map.value)
         data = config.get("data") or {}
         content = data.get(KUBECONFIG)
         if content is None:
             return
         now = self._env.now()
-        wanted = {name: text for name, text in data.items() if not name.startswith(SIGNATURE)}
+        unsigned = {name: text for name, text in data.items() if not name.startswith(SIGNATURE)}
         ends: list[float] = []
         for secret in await reading.read_all(self._store, self._secrets, SYSTEM):
             token = signing_token(secret, now)
             if token is not None:
-                wanted[SIGNATURE + token[0]] = signature(content, *token)
+                unsigned[SIGNATURE + token[0]] = signature(content, *token)
                 left = left_s(secret, now)
                 ends += [] if left is None else [left]
         if ends:
             self.look_again_in(CLUSTER_INFO, min(ends))
-        if wanted == data:
+        if unsigned == data:
             return
-        if wait_s := self._rivals.wait_s(CLUSTER_INFO, orjson.dumps(sorted(wanted.items()))):
+        if wait_s := self._rivals.wait_s(CLUSTER_INFO, orjson.dumps(sorted(unsigned.items()))):
             self.queue.add_after(CLUSTER_INFO, wait_s)
             return
 
         def signed(stored: Object) -> Object:
             new = {**stored, "metadata": dict(stored["metadata"])}
-            return {**new, "data": dict(sorted(wanted.items()))}
+            return {**new, "data": dict(sorted(unsigned.items()))}
 
         change = if_unchanged(self._target, config, signed)
         await self._operations.patch(self._target, change, self._who)

@@ -59,7 +59,7 @@ class ClusterRoleAggregation(Controller):
         if wait_s := self._rivals.wait_s(key, orjson.dumps(rules)):
             self.queue.add_after(key, wait_s)
             return
-        wanted = {
+        new = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
             # A role that was deleted meanwhile does not come back.
@@ -67,7 +67,7 @@ class ClusterRoleAggregation(Controller):
             "rules": rules,
         }
         target = Target(resource=self._kind, namespace="", name=key)
-        await self._operations.apply(target, Configuration(lambda: wanted, force=True), self._who)
+        await self._operations.apply(target, Configuration(lambda: new, force=True), self._who)
         self._rivals.corrected(key)
 
     def _gathered(self, role: Object) -> list[Object]:

@@ -79,10 +79,10 @@ class TTLAfterFinished(Controller):
             StoreError: the same, or it cannot be read.
             ValueError: it does not say since when it is over.
         """
-        found = await self._store.get(key)
-        if found is None:
+        stored = await self._store.get(key)
+        if stored is None:
             return
-        job: Object = orjson.loads(found.value)
+        job: Object = orjson.loads(stored.value)
         until = ends_at(job)
         if until is None:
             return

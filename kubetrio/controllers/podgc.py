@@ -125,14 +125,14 @@ class PodGC(Controller):
     async def _end_all_on(self, node: str) -> None:
         if await self._store.get(PREFIX + node) is not None:
             return
-        found = [one for one in self._pods.everywhere() if one[2].node == node]
-        for namespace, name, pod in found:
+        pods = [one for one in self._pods.everywhere() if one[2].node == node]
+        for namespace, name, pod in pods:
             await self._end(namespace, name, pod, _ORPHANED)
 
     async def _end_oldest(self) -> None:
-        found = [one for one in self._pods.everywhere() if is_over(one[2])]
-        most = max(len(found) - self._threshold, 0)
-        for namespace, name, pod in sorted(found, key=_age)[:most]:
+        pods = [one for one in self._pods.everywhere() if is_over(one[2])]
+        most = max(len(pods) - self._threshold, 0)
+        for namespace, name, pod in sorted(pods, key=_age)[:most]:
             await self._end(namespace, name, pod)
 
     async def _end(
@@ -153,8 +153,8 @@ class PodGC(Controller):
                     new = {**old, "status": status}
                     if condition is None:
                         return new
-                    said = {**condition, "observedGeneration": generation}
-                    return set_pod_condition(new, said, format_time(self._env.now()))
+                    observed = {**condition, "observedGeneration": generation}
+                    return set_pod_condition(new, observed, format_time(self._env.now()))
 
                 status = target._replace(subresource="status")
                 await self._operations.patch(status, failed, self._who)

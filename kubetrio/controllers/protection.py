@@ -77,10 +77,10 @@ class Protection(Controller):
             ApiError: it cannot be written.
             StoreError: it cannot be read.
         """
-        found = await self._store.get(key)
-        if found is None:
+        stored = await self._store.get(key)
+        if stored is None:
             return
-        obj: Object = orjson.loads(found.value)
+        obj: Object = orjson.loads(stored.value)
         meta, finalizer = obj["metadata"], self._finalizer
         deleting, has = "deletionTimestamp" in meta, finalizer in (meta.get("finalizers") or ())
         if deleting and not has:

@@ -73,20 +73,20 @@ class ServiceCIDRController(Controller):
 
     async def sync(self, key: str) -> None:
         """Protect a range and say that it is ready; let it go when it is to go and may."""
-        found = self._informer.lister.get(key)
-        if found is None:
+        item = self._informer.lister.get(key)
+        if item is None:
             return
         target = Target(resource=self._kind, namespace="", name=key)
-        deleted = found["metadata"].get("deletionTimestamp")
+        deleted = item["metadata"].get("deletionTimestamp")
         if deleted is None:
-            if FINALIZER not in (found["metadata"].get("finalizers") or ()):
+            if FINALIZER not in (item["metadata"].get("finalizers") or ()):
                 await self._operations.patch(target, _protected, self._who)
-            await self._say(target, found, "True", "", READY)
-        elif not await self._may_go(key, found):
-            await self._say(target, found, "False", "Terminating", IN_USE)
+            await self._say(target, item, "True", "", READY)
+        elif not await self._may_go(key, item):
+            await self._say(target, item, "False", "Terminating", IN_USE)
         elif (left := parse_time(deleted) + GRACE_S - self._env.now()) > 0:
             self.queue.add_after(key, left)
-        elif FINALIZER in (found["metadata"].get("finalizers") or ()):
+        elif FINALIZER in (item["metadata"].get("finalizers") or ()):
             await self._operations.patch(target, _released, self._who)
 
     async def _say(

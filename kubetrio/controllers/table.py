@@ -189,7 +189,7 @@ def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:
     """
     names = {row.alias: name for name, row in table.items() if row.alias}
     names.update((name, name) for name in table)
-    said: dict[str, bool] = {}
+    switches: dict[str, bool] = {}
     everything = ALL in asked and NONE not in asked
     for entry in asked:
         if entry in (ALL, NONE):
@@ -197,8 +197,10 @@ def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:
         name = entry.removeprefix("-")
         if name not in names:
             raise UnknownController(f'"{name}" is not in the list of known controllers')
-        said.setdefault(names[name], not entry.startswith("-"))
-    return [name for name, row in table.items() if said.get(name, everything and row.on_by_default)]
+        switches.setdefault(names[name], not entry.startswith("-"))
+    return [
+        name for name, row in table.items() if switches.get(name, everything and row.on_by_default)
+    ]
 
 
 def acted_on(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> frozenset[tuple[str, str]]:

@@ -39,7 +39,7 @@ def kinds_to_check(policy: Object, registry: Registry) -> list[Kind]:
         policy: the policy.
         registry: what is served.
     """
-    found = dict[GroupVersionKind, Kind]()
+    by_gvk = dict[GroupVersionKind, Kind]()
     constraints = (policy.get("spec") or {}).get("matchConstraints") or {}
     for rule in constraints.get("resourceRules") or ():
         groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
@@ -53,10 +53,10 @@ def kinds_to_check(policy: Object, registry: Registry) -> list[Kind]:
             for resource in sorted(resources)
         )
         kinds = [kind for kind in named if kind is not None][:MOST_KINDS]
-        found.update((kind.group_version_kind, kind) for kind in kinds)
+        by_gvk.update((kind.group_version_kind, kind) for kind in kinds)
         if len(kinds) == MOST_KINDS:
             break
-    return [found[gvk] for gvk in sorted(found)]
+    return [by_gvk[gvk] for gvk in sorted(by_gvk)]
 
 
 def expressions_of(policy: Object) -> Iterator[tuple[str, str]]:
@@ -128,8 +128,8 @@ def _params(spec: Object, types: Any, registry: Registry) -> str:
     group, _, version = (named.get("apiVersion") or "").rpartition("/")
     kind = registry.by_kind.get(GroupVersionKind(group, version, named.get("kind") or ""))
     schema = None if kind is None else _schema_of(kind)
-    found: str = "" if schema is None else types.kind_of(schema)
-    return found or "dyn"
+    type_name: str = "" if schema is None else types.kind_of(schema)
+    return type_name or "dyn"
 
 
 class ValidatingAdmissionPolicyStatus(Controller):
@@ -166,9 +166,9 @@ class ValidatingAdmissionPolicyStatus(Controller):
         if generation <= ((policy.get("status") or {}).get("observedGeneration") or 0):
             return
         current = self._registry.current
-        found = await self._env.run_blocking(warnings_of, policy, current)
-        checked: Object = {"expressionWarnings": found} if found else {}
-        wanted = {
+        warnings = await self._env.run_blocking(warnings_of, policy, current)
+        checked: Object = {"expressionWarnings": warnings} if warnings else {}
+        status = {
             "apiVersion": self._kind.api_version,
             "kind": self._kind.kind,
             # A policy that was deleted meanwhile does not come back.
@@ -176,4 +176,4 @@ class ValidatingAdmissionPolicyStatus(Controller):
             "status": {"observedGeneration": generation, "typeChecking": checked},
         }
         target = Target(self._kind, "", key, "status")
-        await self._operations.apply(target, Configuration(lambda: wanted, force=True), self._who)
+        await self._operations.apply(target, Configuration(lambda: status, force=True), self._who)

@@ -192,17 +192,17 @@ class CRDController(Reconciler):
             return []
         name = definition["metadata"]["name"]
         try:
-            made = served(definition, self._converter(definition))
+            entry = served(definition, self._converter(definition))
         except (KeyError, StopIteration, ValueError, TypeError) as error:
             log.error(error, "cannot serve a definition", stack=False, name=name)
             return []
-        self._served[name] = made
-        if self._overlaps(made.stored):
+        self._served[name] = entry
+        if self._overlaps(entry.stored):
             return []  # its objects would be those of what is built in
         # What is built in is not replaced.
         return [
             kind
-            for kind in made.kinds
+            for kind in entry.kinds
             if not any(
                 other.builtin
                 for other in self._registry.current.by_group_version.get(kind.group_version, ())
@@ -224,12 +224,12 @@ class CRDController(Reconciler):
                 return
         gone = [] if before is None else list(before.kinds)
         self._served.pop(name, None)
-        made = self._made(definition)
-        if not gone and not made:
+        kinds = self._made(definition)
+        if not gone and not kinds:
             return
         current = self._registry.current
         gone = [one for one in gone if current.get(one.group, one.version, one.resource) is one]
-        self._registry.replace(current.without(gone).with_resources(made))
+        self._registry.replace(current.without(gone).with_resources(kinds))
 
     def _stop(self, name: str) -> None:
         before = self._served.pop(name, None)
@@ -253,11 +253,11 @@ class CRDController(Reconciler):
         await self._name(key, definition)
         definition = await self._read(key) or definition
         if is_true(definition, "NamesAccepted") and not is_true(definition, "Established"):
-            said = conditions.established(definition)
+            condition = conditions.established(definition)
             if key in self._large:  # its objects are served when clients see the condition
                 now = format_time(self._env.now())
-                self._serve(key, with_condition(definition, "Established", said, now))
-            await self._say(key, "Established", said, definition)
+                self._serve(key, with_condition(definition, "Established", condition, now))
+            await self._say(key, "Established", condition, definition)
         for kind, say in (
             ("KubernetesAPIApprovalPolicyConformant", conditions.approval(definition)),
             ("NonStructuralSchema", await self._non_structural(key, definition)),
@@ -273,19 +273,19 @@ class CRDController(Reconciler):
         judged = self._judged.get(key)
         if judged is not None and judged[0] == definition["spec"]:
             return judged[1]
-        said = await self._env.run_bodies(conditions.non_structural, definition)
-        self._judged[key] = (definition["spec"], said)
-        return said
+        condition = await self._env.run_bodies(conditions.non_structural, definition)
+        self._judged[key] = (definition["spec"], condition)
+        return condition
 
     async def _settle(self, key: str) -> None:
         """Find out whether what is stored is as it would be written today.
 
         If so, it can go out as it is; if not, it is looked at again later.
         """
-        made = self._served.get(key)
-        if made is None or made.shared.settled:
+        entry = self._served.get(key)
+        if entry is None or entry.shared.settled:
             return
-        shared, kind = made.shared, made.stored
+        shared, kind = entry.shared, entry.stored
         if not await self._all_settled(shared, kind):
             delay_s = self._delays.get(key, SETTLE_AGAIN_S)
             self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
@@ -354,21 +354,21 @@ class CRDController(Reconciler):
         """Delete the objects of a definition, then let go of it."""
         if CLEANUP not in (definition["metadata"].get("finalizers") or ()):
             return
-        made = self._served.get(key)
-        said = _NEVER
-        if made is not None and self._overlaps(made.stored):
-            said = _OVERLAPS
-        elif made is not None:
+        entry = self._served.get(key)
+        outcome = _NEVER
+        if entry is not None and self._overlaps(entry.stored):
+            outcome = _OVERLAPS
+        elif entry is not None:
             await self._say(key, "Terminating", _CLEANING, definition)
-            self._hear_of_deletions(key, made.stored)
-            if await self._delete_objects(made.stored):
+            self._hear_of_deletions(key, entry.stored)
+            if await self._delete_objects(entry.stored):
                 delay_s = self._delays.get(key, LOOK_AGAIN_S)
                 self._delays[key] = min(delay_s * 2, LOOK_MOST_S)
                 self.queue.add_after(key, delay_s)
                 return
-            said = _CLEANED
+            outcome = _CLEANED
         now = format_time(self._env.now())
-        await self._patch_status(key, lambda old: with_condition(old, "Terminating", said, now))
+        await self._patch_status(key, lambda old: with_condition(old, "Terminating", outcome, now))
 
         def released(old: Object) -> Object:
             meta = dict(old["metadata"])
@@ -410,24 +410,24 @@ class CRDController(Reconciler):
 
     async def _register(self, key: str, definition: Object | None) -> None:
         """Have an APIService for each version that is served, as for built-in ones."""
-        wanted: set[GroupVersion] = set()
+        group_versions: set[GroupVersion] = set()
         if definition is not None:
             spec = definition["spec"]
-            wanted = {
+            group_versions = {
                 GroupVersion(spec["group"], version["name"])
                 for version in spec["versions"]
                 if version["served"]
             }
         before = self._versions.get(key, set())
-        if wanted == before:
+        if group_versions == before:
             return
-        self._versions[key] = wanted
-        for version in sorted(wanted - before):
+        self._versions[key] = group_versions
+        for version in sorted(group_versions - before):
             await self._add_service(version)
         elsewhere = set().union(*self._versions.values())
-        for version in sorted(before - wanted - elsewhere):
+        for version in sorted(before - group_versions - elsewhere):
             await self._drop_service(version)
-        if not wanted:
+        if not group_versions:
             self._versions.pop(key, None)
 
     async def _drop_left_over(self) -> None:
@@ -435,13 +435,13 @@ class CRDController(Reconciler):
 
         All definitions that are stored were looked at before.
         """
-        wanted = set().union(*self._versions.values())
+        group_versions = set().union(*self._versions.values())
         async for item in scan(self._store, Range.prefix(self._services.storage_prefix)):
             if OURS not in item.value:
                 continue
             spec = read(self._services, item.value)["spec"]
             version = GroupVersion(spec["group"], spec["version"])
-            if version not in wanted:
+            if version not in group_versions:
                 await self._drop_service(version)
 
     async def _add_service(self, version: GroupVersion) -> None:
@@ -465,8 +465,8 @@ class CRDController(Reconciler):
 
     async def _drop_service(self, version: GroupVersion) -> None:
         name = f"{version.version}.{version.group}"
-        found = await self._store.get(self._services.key("", name))
-        if found is None or OURS not in found.value:
+        stored = await self._store.get(self._services.key("", name))
+        if stored is None or OURS not in stored.value:
             return
         try:
             await self._operations.delete(Target(self._services, "", name), DeleteOptions(), OWN)

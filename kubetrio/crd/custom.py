@@ -170,8 +170,8 @@ def _filling_in(version: Version, kind: Kind) -> Callable[[Json], None]:
     """What fills in the defaults of the version that an object says it is of."""
 
     def fill_in(obj: Json) -> None:
-        if (said := version.of(obj, kind.group_kind)) is not None:
-            said.fill_in(obj)
+        if (own_version := version.of(obj, kind.group_kind)) is not None:
+            own_version.fill_in(obj)
 
     return fill_in
 
@@ -180,8 +180,8 @@ def _filling_in_status(version: Version, kind: Kind) -> Callable[[Json], None]:
     """What fills in the defaults of a status, which preparation takes out of new objects."""
 
     def fill_in_status(obj: Json) -> None:
-        if (said := version.of(obj, kind.group_kind)) is not None:
-            said.fill_in_status(obj)
+        if (own_version := version.of(obj, kind.group_kind)) is not None:
+            own_version.fill_in_status(obj)
 
     return fill_in_status
 
@@ -243,11 +243,11 @@ def _finalizers(obj: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _advice(finalizer: str) -> list[str]:
-    found = list(qualified_name(finalizer))
+    problems = list(qualified_name(finalizer))
     if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
         how = "finalizer name including a path (/)" if "." in finalizer else "finalizer name"
-        found.append(
+        problems.append(
             f"prefer a domain-qualified {how} to avoid accidental conflicts with other "
             "finalizer writers"
         )
-    return found
+    return problems

@@ -103,12 +103,12 @@ class Version:
         A body may say another version than the path: it is looked at in that version until it is
         refused.  A version that there is not knows no members.
         """
-        said = GroupVersion.parse(obj.get("apiVersion") or "")
-        if obj.get("kind") != wanted.kind or said.group != wanted.group:
+        group_version = GroupVersion.parse(obj.get("apiVersion") or "")
+        if obj.get("kind") != wanted.kind or group_version.group != wanted.group:
             return None
         versions = self.shared.versions
-        if said.version in versions:
-            return versions[said.version]
+        if group_version.version in versions:
+            return versions[group_version.version]
         return Version({}, self.shared) if versions else self
 
     def fill_in(self, obj: Json) -> None:
@@ -156,22 +156,22 @@ class Version:
         Returns:
             The object, and how much room is left.
         """
-        found = self._readable(obj)
+        readable = self._readable(obj)
         if not self.node.defaults:
-            return found, room
+            return readable, room
         may = structure.Room(min(room, MOST_BYTES))
         try:
-            structure.fill_in(self.node, found, may)
+            structure.fill_in(self.node, readable, may)
         except structure.TooLarge:
             return self._readable(obj), room
-        return found, room - (min(room, MOST_BYTES) - may.left)
+        return readable, room - (min(room, MOST_BYTES) - may.left)
 
     def _readable(self, obj: Json) -> Json:
         """A stored object of this version without what is unknown and what cannot be read."""
-        found: Json = copy_json(obj)
-        self.keep_known(found)
-        structure.coerce(self.node, found, drop=True)
-        return found
+        result: Json = copy_json(obj)
+        self.keep_known(result)
+        structure.coerce(self.node, result, drop=True)
+        return result
 
     def turned(self, obj: Json, api_version: str) -> Json:
         """An object of another version in this one, whose only difference is its schema.
@@ -179,10 +179,10 @@ class Version:
         Raises:
             ApiError: 500, this version has resources inside, whose metadata cannot be read.
         """
-        found: Json = copy_json(obj)
-        found["apiVersion"] = api_version
-        self.coerced(found)
-        return found
+        result: Json = copy_json(obj)
+        result["apiVersion"] = api_version
+        self.coerced(result)
+        return result
 
     def coerced(self, obj: Json) -> Json:
         """An object that was brought to this version, changed to what its schema knows.
@@ -247,22 +247,23 @@ class Settling:
 
     async def __call__(self, objects: Sequence[Json], to: Kind) -> Sequence[Json]:
         """See `WaitingConvert`."""
-        found, room = [], READ_BYTES
+        values, room = [], READ_BYTES
         for obj in objects:
             one, room = _settled(self._shared, obj, room)
-            found.append(one)
-        wanted = to.api_version
+            values.append(one)
+        api_version = to.api_version
         if self._waiting is None:
             version = self._shared.versions[to.version]
             return [
-                obj if obj["apiVersion"] == wanted else version.turned(obj, wanted) for obj in found
+                obj if obj["apiVersion"] == api_version else version.turned(obj, api_version)
+                for obj in values
             ]
-        others = [at for at, obj in enumerate(found) if obj["apiVersion"] != wanted]
+        others = [at for at, obj in enumerate(values) if obj["apiVersion"] != api_version]
         if others:
-            made = await self._waiting([found[at] for at in others], to)
-            for at, obj in zip(others, made, strict=False):
-                found[at] = obj
-        return found
+            converted = await self._waiting([values[at] for at in others], to)
+            for at, obj in zip(others, converted, strict=False):
+                values[at] = obj
+        return values
 
 
 def settled(shared: Shared, obj: Json) -> Json:

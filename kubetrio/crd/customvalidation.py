@@ -98,33 +98,33 @@ class ObjectChecks:
         return taken
 
     def _create(self, obj: Any, _: str, causes: Causes) -> None:
-        found = Out()
+        problems = Out()
         try:
-            if is_of(self._kind, obj, found):
-                self._version.checker.check(obj, "", None, found)
+            if is_of(self._kind, obj, problems):
+                self._version.checker.check(obj, "", None, problems)
                 if self._scale.create is not None:
-                    self._scale.create(obj, "", found)
-            check_embedded(self._version.node, obj, "", found)
-            check_lists(self._version.checker, obj, "", found, found.effort)
-            self._rules(obj, None, found)
+                    self._scale.create(obj, "", problems)
+            check_embedded(self._version.node, obj, "", problems)
+            check_lists(self._version.checker, obj, "", problems, problems.effort)
+            self._rules(obj, None, problems)
         except Exhausted as error:
             causes.append(_too_much(error))
             return
-        causes += found
+        causes += problems
 
     def _update(self, new: Json, old: Json, causes: Causes) -> None:
-        found, checker = Out(), self._version.checker
+        problems, checker = Out(), self._version.checker
         try:
-            if is_of(self._kind, new, found):
-                checker.check(new, "", Old(checker, old, found.effort), found)
+            if is_of(self._kind, new, problems):
+                checker.check(new, "", Old(checker, old, problems.effort), problems)
                 if self._scale.create is not None:
-                    self._scale.create(new, "", found)
-            self._changed(new, old, found)
+                    self._scale.create(new, "", problems)
+            self._changed(new, old, problems)
         except Exhausted as error:
             if not _same_but_metadata(new, old):
                 causes.append(_too_much(error))
             return
-        causes += found
+        causes += problems
 
     def _changed(self, new: Json, old: Json, found: Out) -> None:
         """What is looked at for every update, whatever was written."""
@@ -139,21 +139,21 @@ class ObjectChecks:
 
     def _status(self, new: Json, old: Json, causes: Causes) -> None:
         checker = self._version.checker.properties.get("status") or _ANYTHING
-        found = Out()
+        problems = Out()
         try:
             if "status" in new:
-                inner = Out("status", found.effort)
-                before = Old(checker, old.get("status"), found.effort)
+                inner = Out("status", problems.effort)
+                before = Old(checker, old.get("status"), problems.effort)
                 checker.check(new["status"], "", before, inner)
-                found += inner
+                problems += inner
             if (check := self._scale.subresources.get("status")) is not None:
-                check(new, old, found)
-            self._changed(new, old, found)
+                check(new, old, problems)
+            self._changed(new, old, problems)
         except Exhausted as error:
             if not _same_but_metadata(new, old):
                 causes.append(_too_much(error))
             return
-        causes += found
+        causes += problems
 
     def _rules(self, new: Json, old: Json | None, found: Out) -> None:
         try:

@@ -91,8 +91,8 @@ def _kind(
     group, name, kind = spec["group"], version["name"], names["kind"]
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     below = _subresources(GroupVersionKind(group, name, kind), version.get("subresources") or {})
-    said = Version(schema, shared, status="status" in below)
-    shared.versions[name] = said
+    type_ = Version(schema, shared, status="status" in below)
+    shared.versions[name] = type_
     return Kind(
         group=group,
         version=name,
@@ -113,19 +113,19 @@ def _kind(
             schema=schema,
             columns=version.get("additionalPrinterColumns"),
             selectable=[field["jsonPath"] for field in version.get("selectableFields") or ()],
-            converts=None if waiting is None else Conversion.awaited(waiting, said.coerced),
-            version=said,
+            converts=None if waiting is None else Conversion.awaited(waiting, type_.coerced),
+            version=type_,
         ),
     )
 
 
 def _subresources(gvk: GroupVersionKind, said: Json) -> dict[str, Subresource]:
-    found: dict[str, Subresource] = {}
+    subresources: dict[str, Subresource] = {}
     if said.get("status") is not None:
-        found["status"] = Subresource(name="status", kind=gvk, verbs=PARTLY)
+        subresources["status"] = Subresource(name="status", kind=gvk, verbs=PARTLY)
     scale = said.get("scale")
     if scale is not None:
-        found["scale"] = Subresource(
+        subresources["scale"] = Subresource(
             name="scale",
             kind=SCALE,
             verbs=PARTLY,
@@ -136,7 +136,7 @@ def _subresources(gvk: GroupVersionKind, said: Json) -> dict[str, Subresource]:
                 scale.get("labelSelectorPath") or "",
             ),
         )
-    return found
+    return subresources
 
 
 def _storage_hash(spec: Json, kind: str) -> str:
@@ -158,7 +158,7 @@ def _deprecation(spec: Json, version: Json, kind: str) -> str:
         and not other.get("deprecated")
         and version_order(other["name"]) < version_order(mine)
     ]
-    said = f"{group}/{mine} {kind} is deprecated"
+    default_text = f"{group}/{mine} {kind} is deprecated"
     if not better:
-        return said
-    return f"{said}; use {group}/{min(better, key=version_order)} {kind}"
+        return default_text
+    return f"{default_text}; use {group}/{min(better, key=version_order)} {kind}"

@@ -104,15 +104,15 @@ class WebhookConversion:
         }
         try:
             answer = await self._ask(encode(review), version)
-            made = converted_in(answer, uid, version)
-            for obj in made:
+            converted = converted_in(answer, uid, version)
+            for obj in converted:
                 if type(obj) is dict:
                     structure.as_go_numbers(obj)
         except (BadAnswer, NoReview, ValueError) as error:
             raise ApiError(
                 500, "", f"conversion webhook for {_shown(objects[0])} failed: {error}"
             ) from None
-        return made
+        return converted
 
     async def _ask(self, review: bytes, version: str) -> Json:
         """What the webhook answers.
@@ -167,10 +167,10 @@ def converted_in(review: Json, uid: str, version: str) -> list[Any]:
     Raises:
         BadAnswer: it holds none.
     """
-    said = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
-    wanted = f"{GROUP}/{version}, Kind={KIND}"
-    if version == "v1" and said != wanted:
-        raise BadAnswer(f"expected webhook response of {wanted}, got {said}")
+    kind_answered = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
+    kind_expected = f"{GROUP}/{version}, Kind={KIND}"
+    if version == "v1" and kind_answered != kind_expected:
+        raise BadAnswer(f"expected webhook response of {kind_expected}, got {kind_answered}")
     response = review.get("response")
     if response is None:
         raise BadAnswer("no response provided")
@@ -181,8 +181,8 @@ def converted_in(review: Json, uid: str, version: str) -> list[Any]:
     if status != SUCCESS:
         text = result.get("message")
         raise BadAnswer(text or f"response.result.status was '{status}', not 'Success'")
-    made: list[Any] = response.get("convertedObjects") or []
-    for at, obj in enumerate(made):
+    objects: list[Any] = response.get("convertedObjects") or []
+    for at, obj in enumerate(objects):
         if is_deeper(obj, MAX_DEPTH):
             raise BadAnswer(f"response.convertedObjects[{at}] exceeded max depth")
-    return made
+    return objects

@@ -63,8 +63,8 @@ def _kind(key: Key, record: Json, below: dict[str, Json], family: Family | None)
 
 def _stored_as(key: Key) -> GroupVersion:
     group, version, resource = key
-    said = traits_of(group, resource).get("storedAs")
-    return GroupVersion(group, version) if said is None else GroupVersion(*said.split("/"))
+    stored = traits_of(group, resource).get("storedAs")
+    return GroupVersion(group, version) if stored is None else GroupVersion(*stored.split("/"))
 
 
 @cache
@@ -82,12 +82,12 @@ def registry() -> Registry:
             plain[key] = record
     stored = {key: (*_stored_as(key), key[2]) for key in plain}
     families = {stored[key]: Family() for key in plain if stored[key] != key}
-    made: dict[Key, Kind] = {}
+    kinds: dict[Key, Kind] = {}
     # Of a family that in which objects are stored comes first.
     for key in sorted(plain, key=lambda key: stored[key] != key):
         family = families.get(stored[key])
-        made[key] = _kind(key, plain[key], below.get(key, {}), family)
+        kinds[key] = _kind(key, plain[key], below.get(key, {}), family)
         if family is not None:
-            family.add(made[key])
+            family.add(kinds[key])
     groups = {entry["group"]: tuple(entry["versions"]) for entry in source["groupOrder"]}
-    return Registry(groups=groups, resources={key: made[key] for key in plain})
+    return Registry(groups=groups, resources={key: kinds[key] for key in plain})

@@ -113,17 +113,17 @@ class InertKinds:
         key = (resource.group, resource.resource)
         if key in self._acted_on:
             return None
-        found = INERT.get(key)
-        if found is None and key == _SERVICES:
+        entry = INERT.get(key)
+        if entry is None and key == _SERVICES:
             spec: Any = orjson.loads(value).get("spec") or {}
             if spec.get("type") == "LoadBalancer":
-                found = _BALANCER
-        if found is None or trio.current_time() - self._acted.get(key, -inf) < ACTED_S:
+                entry = _BALANCER
+        if entry is None or trio.current_time() - self._acted.get(key, -inf) < ACTED_S:
             return None
         try:
-            for component in found.components:
+            for component in entry.components:
                 if await leads(self._store, component, self._now()):
                     return None
         except StoreError as error:
             log.verbose(2, "cannot read the Lease of a component", error=str(error))
-        return f"{resource.kind} is stored, but {found.text} in kubetrio; other programs can"
+        return f"{resource.kind} is stored, but {entry.text} in kubetrio; other programs can"

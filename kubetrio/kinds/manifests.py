@@ -124,16 +124,16 @@ def manifest(kind: Kind, obj: Mapping[str, Any]) -> Object:
         kind: its kind.
         obj: as it is stored; it is not changed.
     """
-    made: Object = copy_json(dict(obj))
-    meta = made["metadata"]
+    result: Object = copy_json(dict(obj))
+    meta = result["metadata"]
     for member in _METADATA:
         meta.pop(member, None)
     finalizers = [one for one in meta.pop("finalizers", ()) if one not in _FINALIZERS]
     if finalizers:
         meta["finalizers"] = finalizers
     if "status" in kind.subresources:
-        made.pop("status", None)
-    spec = made.get("spec")
+        result.pop("status", None)
+    spec = result.get("spec")
     if kind.group == "" and isinstance(spec, dict):
         if kind.resource == "services" and spec.get("clusterIP") != "None":
             for member in ("clusterIP", "clusterIPs"):
@@ -142,10 +142,10 @@ def manifest(kind: Kind, obj: Mapping[str, Any]) -> Object:
             for member in ("uid", "resourceVersion"):
                 (spec.get("claimRef") or {}).pop(member, None)
         if kind.resource == "namespaces":
-            made.pop("spec", None)  # its finalizers are the server's
+            result.pop("spec", None)  # its finalizers are the server's
     if (kind.group, kind.resource) == ("batch", "jobs") and isinstance(spec, dict):
-        _without_uid(made, spec)
-    return made
+        _without_uid(result, spec)
+    return result
 
 
 def _without_uid(made: Object, spec: Object) -> None:

@@ -38,12 +38,12 @@ def kinds_of(group: str) -> Mapping[str, BuiltinKind]:
     """
     path = f"{__package__}.{folder(group)}.kinds"
     try:
-        found: Mapping[str, BuiltinKind] = import_module(path).KINDS
+        kinds: Mapping[str, BuiltinKind] = import_module(path).KINDS
     except ModuleNotFoundError as error:
         if not f"{path}.".startswith(f"{error.name}."):
             raise
         raise MissingPart(f"{path}: there is no such module for the group {group!r}") from error
-    return found
+    return kinds
 
 
 def said_of(kind: Kind) -> BuiltinKind:
@@ -52,11 +52,11 @@ def said_of(kind: Kind) -> BuiltinKind:
     Raises:
         MissingPart: nothing is.
     """
-    found = kinds_of(kind.group).get(kind.resource)
-    if found is None:
+    value = kinds_of(kind.group).get(kind.resource)
+    if value is None:
         path = f"{__package__}.{folder(kind.group)}.kinds"
         raise MissingPart(f"{path} says nothing of {kind.resource}")
-    return resolved(found)
+    return resolved(value)
 
 
 def traits_of(group: str, resource: str) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ class BuiltinParts:
     def strategy(self, kind: Kind) -> Strategy:
         """See `Parts`."""
         path = collection_path(kind)
-        said = builtin.load("strategies").get(kind.kind.lower(), {})
+        strategy_facts = builtin.load("strategies").get(kind.kind.lower(), {})
         behaviour = builtin.load("behaviours").get(path, {})
         rule = builtin.load("names").get(path, {}).get("class", "")
         traits = traits_of(kind.group, kind.resource)
@@ -93,13 +93,13 @@ class BuiltinParts:
             # "special" names have rules of their own, "other" ones in the kind's checks
             name_rule=rule if rule in NAME_CHECKS else "dns1123Subdomain253",
             status="status" in kind.subresources,
-            create_on_update=said.get("createOnUpdate", False),
-            unconditional_update=said.get("unconditionalUpdate", True),
+            create_on_update=strategy_facts.get("createOnUpdate", False),
+            unconditional_update=strategy_facts.get("unconditionalUpdate", True),
             returns_deleted=(deletion[1] != "Status" and deletion[2] is False)
             or traits.get("returnsDeleted", False),
             generation=generation,
             generation_counts=traits.get("generationCounts", generation),
-            generation_exact=said.get("exactGeneration", False),
+            generation_exact=strategy_facts.get("exactGeneration", False),
             generation_metadata=tuple(traits.get("generationMetadata", ())),
             collected=traits.get("collected", True),
             orphan_by_default=traits.get("orphanByDefault", False),
@@ -119,22 +119,22 @@ class BuiltinParts:
 
     def rules(self, kind: Kind) -> WriteStrategy:
         """See `Parts`."""
-        said = said_of(kind)
-        defaults = said.defaults.get(kind.version)
+        value = said_of(kind)
+        defaults = value.defaults.get(kind.version)
         return rules_of(
-            kind, resolved(said.rules), None if defaults is None else resolved(defaults)
+            kind, resolved(value.rules), None if defaults is None else resolved(defaults)
         )
 
     def printer(self, kind: Kind) -> Printer:
         """See `Parts`."""
         words = builtin.load("columns")
         known = {**words["*"], **words.get(f"{kind.group}/{kind.resource}", {})}
-        said = said_of(kind).printer
-        row = UNPRINTED if said is None else resolved(said)
+        functions = said_of(kind).printer
+        row = UNPRINTED if functions is None else resolved(functions)
         facts = columns_of().get((kind.group, kind.resource), DEFAULT_COLUMNS)
         columns = row.columns or facts
-        if (said is None) is not (columns == DEFAULT_COLUMNS):
-            what = "columns, but no printer" if said is None else "a printer, but no columns"
+        if (functions is None) is not (columns == DEFAULT_COLUMNS):
+            what = "columns, but no printer" if functions is None else "a printer, but no columns"
             raise MissingPart(f"{kind.group}/{kind.resource} has {what} (schemas/tables.json)")
         return Printer(
             columns=tuple(
@@ -156,17 +156,17 @@ class BuiltinParts:
 
     def conversion(self, kind: Kind) -> Conversion:
         """See `Parts`."""
-        found = said_of(kind).conversions.get(kind.version)
-        if found is None:
+        functions = said_of(kind).conversions.get(kind.version)
+        if functions is None:
             raise MissingPart(f"{kind.api_version} {kind.kind} has no conversion")
-        return resolved(found)
+        return resolved(functions)
 
     def selectors(self, kind: Kind) -> FieldSelectors:
         """See `Parts`."""
-        found = resolved(said_of(kind).selectors)
+        functions = resolved(said_of(kind).selectors)
         key = f"{kind.group}/{kind.version}/{kind.resource}"
         supported = builtin.load("field-selectors").get(key, FieldSelectors().supported)
-        return replace(found, supported=tuple(supported))
+        return replace(functions, supported=tuple(supported))
 
 
 @cache

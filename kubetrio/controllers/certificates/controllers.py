@@ -80,9 +80,9 @@ class _Requests(Controller):
             StoreError: it cannot be read.
             Later: it does not get what it needs yet.
         """
-        found = await self._store.get(self._kind.key("", key))
-        if found is not None:
-            await self.handle(orjson.loads(found.value))
+        stored = await self._store.get(self._kind.key("", key))
+        if stored is not None:
+            await self.handle(orjson.loads(stored.value))
 
     @abstractmethod
     async def handle(self, request: Object) -> None:
@@ -156,13 +156,13 @@ class CSRApprover(_Requests):
         if spec.get("signerName") != KUBELET_CLIENT or is_issued(request) or decided:
             return
         try:
-            wanted = await self._read(request)
-            kubelet_client(wanted, spec.get("usages") or ())
+            csr = await self._read(request)
+            kubelet_client(csr, spec.get("usages") or ())
         except ValueError:
             return  # another controller decides
         tried: list[str] = []
         for one in RECOGNIZERS:
-            if one.own and spec.get("username", "") != wanted.common_name:
+            if one.own and spec.get("username", "") != csr.common_name:
                 continue
             tried.append(one.subresource)
             if await self._may(spec, one.subresource):
@@ -233,8 +233,8 @@ class CSRSigner(_Requests):
             return
         usages = spec.get("usages") or ()
         try:
-            wanted = await self._read(request)
-            check(wanted, usages)
+            csr = await self._read(request)
+            check(csr, usages)
         except ValueError as error:
             condition = {
                 "type": "Failed",
@@ -248,9 +248,7 @@ class CSRSigner(_Requests):
         lives = life(spec.get("expirationSeconds"), self._longest)
         now, serial = self._env.utcnow(), self._env.rng.getrandbits(128)
         try:
-            cert = await self._env.run_blocking(
-                issue, wanted, usages, lives, self._pair, now, serial
-            )
+            cert = await self._env.run_blocking(issue, csr, usages, lives, self._pair, now, serial)
         except (OSError, ValueError) as error:
             log.warning("error auto signing csr", csr=request["metadata"]["name"], error=str(error))
             raise Later(str(error)) from error

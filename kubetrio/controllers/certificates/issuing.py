@@ -163,29 +163,29 @@ def _extensions(
     """Extensions of a certificate, and which are critical."""
     from cryptography import x509
 
-    found: list[tuple[x509.ExtensionType, bool]] = []
+    extensions: list[tuple[x509.ExtensionType, bool]] = []
     bits = {KEY_USAGES[usage] for usage in usages if usage in KEY_USAGES}
     if bits:
         every = set(KEY_USAGES.values())
-        found.append((x509.KeyUsage(**{bit: bit in bits for bit in every}), True))
+        extensions.append((x509.KeyUsage(**{bit: bit in bits for bit in every}), True))
     asked = {EXTENDED[usage] for usage in usages if usage in EXTENDED}
     extended = [oid for oid in dict.fromkeys(EXTENDED.values()) if oid in asked]
     if extended:
         uses = [x509.ObjectIdentifier(oid) for oid in extended]
-        found.append((x509.ExtendedKeyUsage(uses), False))
-    found.append((x509.BasicConstraints(ca=False, path_length=None), True))
+        extensions.append((x509.ExtendedKeyUsage(uses), False))
+    extensions.append((x509.BasicConstraints(ca=False, path_length=None), True))
     try:
         identifier = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:
         pass
     else:
         named_by = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
-        found.append((named_by, False))
+        extensions.append((named_by, False))
     names = [name for kind in ("dns", "email", "ip", "uri") for name in wanted.names[kind]]
     if names:
         # RFC 5280, 4.2.1.6: critical where there is no other name.
-        found.append((x509.SubjectAlternativeName(names), not named))
-    return found
+        extensions.append((x509.SubjectAlternativeName(names), not named))
+    return extensions
 
 
 def _subject(asked: x509.Name) -> x509.Name:
@@ -239,10 +239,10 @@ def _digest(key: EllipticCurvePrivateKey | RSAPrivateKey) -> SHA256 | SHA384 | S
 
 def ends(certificate: bytes) -> dt.datetime | None:
     """When the first certificate of a PEM text ends, None if it cannot be read.  Blocking."""
-    found = certificates(certificate)
-    if not found:
+    chain = certificates(certificate)
+    if not chain:
         return None
     try:
-        return read_certificate(found[0]).not_valid_after_utc
+        return read_certificate(chain[0]).not_valid_after_utc
     except ValueError:
         return None

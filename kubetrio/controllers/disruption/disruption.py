@@ -92,8 +92,8 @@ class DisruptionController(Controller):
     ) -> None:
         if old == new:
             return
-        found = self._budgets.indexer.by_index(NAMESPACE, namespace)
-        of_new = self._selecting(found, new)
+        budgets = self._budgets.indexer.by_index(NAMESPACE, namespace)
+        of_new = self._selecting(budgets, new)
         if len(of_new) > 1 and new is not None:
             first = of_new[0].object["metadata"]["name"]
             message = (
@@ -102,7 +102,7 @@ class DisruptionController(Controller):
             )
             about = Reference("v1", "Pod", namespace, name, new.uid)
             self._events.record(about, WARNING, "MultiplePodDisruptionBudgets", message)
-        for item in {item.key: item for item in (*self._selecting(found, old), *of_new)}.values():
+        for item in {item.key: item for item in (*self._selecting(budgets, old), *of_new)}.values():
             self._add_budget(item)
         if new is not None and (wait_s := self._stale_in(new)) is not None:
             self.look_again_in(f"{_POD}/{namespace}/{name}", wait_s)
@@ -160,7 +160,7 @@ class DisruptionController(Controller):
             shown = go_selector(spec.get("selector") or {})
             self._events.record(about, WARNING, "UnmanagedPods", UNMANAGED.format(shown))
         generation = budget["metadata"].get("generation") or 0
-        found = Counted(generation, expected(spec, len(pods), scale), pods)
+        count = Counted(generation, expected(spec, len(pods), scale), pods)
         now = self._env.now()
         leaving = disrupted(budget.get("status") or {}, pods, now)
         for late in leaving.late:
@@ -168,10 +168,10 @@ class DisruptionController(Controller):
             # kube-controller-manager names the namespace twice.
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
             self._events.record(pod, WARNING, "NotDeleted", message)
-        if counted(budget, found, now) is not budget:
+        if counted(budget, count, now) is not budget:
             # An eviction may be granted meanwhile: what is counted is the budget as it is then.
             await self._operations.patch(
-                target, lambda old: counted(old, found, self._env.now()), self._who
+                target, lambda old: counted(old, count, self._env.now()), self._who
             )
         if leaving.recheck_at is not None:
             self.look_again_in(f"{_BUDGET}/{namespace}/{name}", leaving.recheck_at - now)

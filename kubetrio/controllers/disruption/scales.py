@@ -69,10 +69,10 @@ class Scales:
                 continue
             if pod.owner.uid in scales:
                 continue
-            found = await self._found(namespace, pod.owner)
-            if found is None:
+            scale = await self._found(namespace, pod.owner)
+            if scale is None:
                 raise NoScale(f"found no controllers for pod {quote(name)}")
-            uid, replicas = found
+            uid, replicas = scale
             scales[uid] = replicas
         return sum(scales.values()), alone
 
@@ -100,10 +100,10 @@ class Scales:
 
     async def _stored(self, kind: Kind, namespace: str, owner: Owner) -> Object | None:
         key = kind.key(namespace if kind.namespaced else "", owner.name)
-        found = await self._store.get(key)
-        if found is None:
+        stored = await self._store.get(key)
+        if stored is None:
             return None
-        obj: Object = orjson.loads(found.value)
+        obj: Object = orjson.loads(stored.value)
         return obj if obj["metadata"]["uid"] == owner.uid else None
 
     async def _custom(self, namespace: str, owner: Owner) -> tuple[str, int] | None:

@@ -77,12 +77,12 @@ def addresses_of(pod: PodDigest, *, six: bool) -> list[str]:
 
 def port_of(pod: PodDigest, port: Object) -> int | None:
     """The number of a service's port at a pod; None for a name that the pod does not have."""
-    wanted = port.get("targetPort") or port["port"]
-    if isinstance(wanted, int):
-        return wanted
+    target = port.get("targetPort") or port["port"]
+    if isinstance(target, int):
+        return target
     protocol = port.get("protocol") or "TCP"
     for one in pod.ports:
-        if (one.name, one.protocol) == (wanted, protocol):
+        if (one.name, one.protocol) == (target, protocol):
             return one.number
     return None
 
@@ -146,6 +146,6 @@ def selected(service: Object, pods: Mapping[str, PodDigest]) -> Iterator[tuple[s
         service: with a selector.
         pods: of its namespace.
     """
-    wanted = frozenset((service["spec"].get("selector") or {}).items())
-    for name in sorted(name for name, pod in pods.items() if wanted.issubset(pod.labels)):
+    labels = frozenset((service["spec"].get("selector") or {}).items())
+    for name in sorted(name for name, pod in pods.items() if labels.issubset(pod.labels)):
         yield name, pods[name]

@@ -114,17 +114,17 @@ class EndpointsController(ServiceFollower):
         pods = list(selected(service, self._pods.within(namespace)))
         trigger = self._triggers.of(key, service, pods)
         subsets = await self._worked_out(len(pods), wanted_subsets, service, pods)
-        found = await self._store.get(ENDPOINTS + key)
+        stored = await self._store.get(ENDPOINTS + key)
         try:
-            if found is None:
+            if stored is None:
                 await self._create(service, subsets, trigger)
             else:
-                await self._update(service, subsets, trigger, orjson.loads(found.value))
+                await self._update(service, subsets, trigger, orjson.loads(stored.value))
         except ApiError as error:
-            if found is None and _ends(error):
+            if stored is None and _ends(error):
                 return
-            what = "create endpoint for service" if found is None else "update endpoint"
-            reason = "FailedToCreateEndpoint" if found is None else "FailedToUpdateEndpoint"
+            what = "create endpoint for service" if stored is None else "update endpoint"
+            reason = "FailedToCreateEndpoint" if stored is None else "FailedToUpdateEndpoint"
             about = Reference("v1", "Endpoints", namespace, name, "")
             message = f"Failed to {what} {namespace}/{name}: {error}"
             self._events.record(about, WARNING, reason, message)
@@ -199,13 +199,13 @@ def _right(service: Object, subsets: list[Object], current: Object) -> bool:
     meta = current["metadata"]
     labels = dict(meta.get("labels") or {})
     managed = labels.pop(MANAGED_BY, "") == ACCOUNT
-    wanted = dict(service["metadata"].get("labels") or {})
-    for each in (labels, wanted):
+    expected_labels = dict(service["metadata"].get("labels") or {})
+    for each in (labels, expected_labels):
         each.pop(HEADLESS, None)
     fewer = truncated(subsets)
     there = repacked(current.get("subsets"))
     cut = OVER_CAPACITY in (meta.get("annotations") or {})
-    if not managed or labels != wanted or cut is not (fewer is not None):
+    if not managed or labels != expected_labels or cut is not (fewer is not None):
         return False
     if fewer is None:
         return _bare(there) == _bare(subsets)

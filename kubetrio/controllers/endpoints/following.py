@@ -61,8 +61,8 @@ class ServiceFollower(Controller):
 
     async def _service(self, key: str) -> Object | None:
         """A service as it is stored."""
-        found = await self._store.get(SERVICES + key)
-        service: Object | None = None if found is None else orjson.loads(found.value)
+        stored = await self._store.get(SERVICES + key)
+        service: Object | None = None if stored is None else orjson.loads(stored.value)
         return service
 
     async def _worked_out(self, pods: int, fn: Callable[[*Args], T], *args: *Args) -> T:

@@ -32,7 +32,7 @@ def wanted_subsets(service: Object, pods: Iterable[tuple[str, PodDigest]]) -> li
     """
     spec, meta = service["spec"], service["metadata"]
     publish = bool(spec.get("publishNotReadyAddresses"))
-    found = list[Object]()
+    subsets = list[Object]()
     for name, pod in pods:
         if not belongs(pod, terminating=publish):
             continue
@@ -48,12 +48,12 @@ def wanted_subsets(service: Object, pods: Iterable[tuple[str, PodDigest]]) -> li
         member = _MEMBERS[not (publish or pod.ready)]
         ports = spec.get("ports") or ()
         if not ports and spec.get("clusterIP") == "None":
-            found.append({member: [address]})
+            subsets.append({member: [address]})
         for port in ports:
             number = port_of(pod, port)
             if number is not None:
-                found.append({member: [address], "ports": [_port(port, number)]})
-    return repacked(found)
+                subsets.append({member: [address], "ports": [_port(port, number)]})
+    return repacked(subsets)
 
 
 def _six(spec: Object, pod: PodDigest) -> bool:
@@ -66,12 +66,12 @@ def _six(spec: Object, pod: PodDigest) -> bool:
 
 
 def _port(port: Object, number: int) -> Object:
-    made: Object = {"name": port["name"]} if port.get("name") else {}
-    made["port"] = number
-    made["protocol"] = port.get("protocol") or "TCP"
+    entry: Object = {"name": port["name"]} if port.get("name") else {}
+    entry["port"] = number
+    entry["protocol"] = port.get("protocol") or "TCP"
     if port.get("appProtocol"):
-        made["appProtocol"] = port["appProtocol"]
-    return made
+        entry["appProtocol"] = port["appProtocol"]
+    return entry
 
 
 _Port = tuple[str, int, str, str]
@@ -160,9 +160,9 @@ def truncated(subsets: Sequence[Object]) -> list[Object] | None:
     result = list[Object]()
     for subset in subsets:
         members = {name: value for name, value in subset.items() if name not in _MEMBERS}
-        found = subset.get(member) or []
-        share = min(-(-len(found) * most // total), left)
-        kept = found[:share]
+        entries = subset.get(member) or []
+        share = min(-(-len(entries) * most // total), left)
+        kept = entries[:share]
         left -= len(kept)
         whole = {} if of_ready else {_MEMBERS[0]: subset.get(_MEMBERS[0])}
         addresses = {**whole, member: kept}

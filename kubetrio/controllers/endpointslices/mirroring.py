@@ -56,7 +56,7 @@ class Mirrored(NamedTuple):
 
 def mirrored(subsets: list[Object] | None) -> Mirrored:
     """What slices should have of the subsets of Endpoints."""
-    found = dict[tuple[str, Ports], dict[Identity, Object]]()
+    endpoints = dict[tuple[str, Ports], dict[Identity, Object]]()
     ports_of = dict[Ports, list[Object]]()
     invalid = skipped = 0
     for subset in repacked(subsets):
@@ -74,26 +74,26 @@ def mirrored(subsets: list[Object] | None) -> Mirrored:
                 invalid += 1
                 continue
             endpoint = _endpoint(address, str(ip), ready)
-            found.setdefault((f"IPv{ip.version}", key), {})[identity(endpoint)] = endpoint
+            endpoints.setdefault((f"IPv{ip.version}", key), {})[identity(endpoint)] = endpoint
             added += 1
         skipped += len(listed) - added
-    return Mirrored(found, ports_of, invalid, skipped)
+    return Mirrored(endpoints, ports_of, invalid, skipped)
 
 
 def _endpoint(address: Object, ip: str, ready: bool) -> Object:
-    made: Object = {"addresses": [ip], "conditions": {"ready": ready}}
+    endpoint: Object = {"addresses": [ip], "conditions": {"ready": ready}}
     for name in ("hostname", "targetRef", "nodeName"):
         if address.get(name):
-            made[name] = address[name]
-    return made
+            endpoint[name] = address[name]
+    return endpoint
 
 
 def _port(port: Object) -> Object:
-    made = {"name": port.get("name") or "", "port": port["port"]}
-    made["protocol"] = port.get("protocol") or "TCP"
+    entry = {"name": port.get("name") or "", "port": port["port"]}
+    entry["protocol"] = port.get("protocol") or "TCP"
     if port.get("appProtocol"):
-        made["appProtocol"] = port["appProtocol"]
-    return made
+        entry["appProtocol"] = port["appProtocol"]
+    return entry
 
 
 def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
@@ -106,7 +106,7 @@ def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    made: Object = {
+    metadata: Object = {
         "generateName": name_prefix(meta["name"]),
         "namespace": meta["namespace"],
         "labels": {
@@ -117,11 +117,11 @@ def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
         "ownerReferences": [owner],
     }
     if annotations := _annotations(endpoints):
-        made["annotations"] = annotations
+        metadata["annotations"] = annotations
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
-        "metadata": made,
+        "metadata": metadata,
         "addressType": family,
         "endpoints": [],
         "ports": ports,
@@ -129,8 +129,8 @@ def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
 
 
 def _annotations(obj: Object) -> dict[str, str]:
-    found = obj["metadata"].get("annotations") or {}
-    return {name: value for name, value in found.items() if name not in NOT_MIRRORED}
+    own_annotations = obj["metadata"].get("annotations") or {}
+    return {name: value for name, value in own_annotations.items() if name not in NOT_MIRRORED}
 
 
 def planned(endpoints: Object, wanted: Mirrored, slices: list[Object]) -> Plan:
@@ -151,16 +151,16 @@ def planned(endpoints: Object, wanted: Mirrored, slices: list[Object]) -> Plan:
         plan.delete += there[1:]
         if there and _right(endpoints, there[0], found):
             continue
-        made = _new_slice(endpoints, wanted.ports[ports], family)
-        made["endpoints"] = list(found.values())[:MOST_ADDRESSES]
+        new = _new_slice(endpoints, wanted.ports[ports], family)
+        new["endpoints"] = list(found.values())[:MOST_ADDRESSES]
         if there:
             meta = {**there[0]["metadata"]}
             meta.pop("annotations", None)
-            made["metadata"].pop("generateName")
-            made["metadata"] = {**meta, **made["metadata"]}
-            plan.update.append(made)
+            new["metadata"].pop("generateName")
+            new["metadata"] = {**meta, **new["metadata"]}
+            plan.update.append(new)
         else:
-            plan.create.append(made)
+            plan.create.append(new)
     for unwanted in existing.values():
         plan.delete += unwanted
     plan.recycle(list(plan.delete))

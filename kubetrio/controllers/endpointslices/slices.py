@@ -165,7 +165,7 @@ def endpoint_of(
 
 def endpoint_ports(service: Object, pod: PodDigest) -> list[Object]:
     """The ports of a service at a pod; those that the pod does not have are left out."""
-    made = list[Object]()
+    ports = list[Object]()
     for port in service["spec"].get("ports") or ():
         number = port_of(pod, port)
         if number is None:
@@ -174,8 +174,8 @@ def endpoint_ports(service: Object, pod: PodDigest) -> list[Object]:
         one["protocol"] = port.get("protocol") or "TCP"
         if port.get("appProtocol"):
             one["appProtocol"] = port["appProtocol"]
-        made.append(one)
-    return made
+        ports.append(one)
+    return ports
 
 
 def wanted_endpoints(
@@ -192,12 +192,12 @@ def wanted_endpoints(
         nodes: all there are.
         family: ``IPv4`` or ``IPv6``.
     """
-    found, lost = dict[Ports, Wanted](), list[str]()
+    endpoints, lost = dict[Ports, Wanted](), list[str]()
     for name, pod in pods:
         if not belongs(pod, terminating=True):
             continue
         ports = endpoint_ports(service, pod)
-        group = found.setdefault(ports_key(ports), Wanted(ports, {}))
+        group = endpoints.setdefault(ports_key(ports), Wanted(ports, {}))
         node = nodes.get(pod.node)
         if node is None and not service["spec"].get("publishNotReadyAddresses"):
             lost.append(name)
@@ -205,7 +205,7 @@ def wanted_endpoints(
         endpoint = endpoint_of(name, pod, node, service, family)
         if endpoint["addresses"]:
             group.endpoints[identity(endpoint)] = endpoint
-    return found, lost
+    return endpoints, lost
 
 
 def owned_by(slice_: Object, service: Object) -> bool:
@@ -316,10 +316,10 @@ def pack(
             changed.append(_changed(best, [*(best["endpoints"] or ()), *rest], labels))
             rest = []
         else:
-            made = new_slice(service, wanted.ports, family)
-            made["endpoints"] = rest[:MOST_ENDPOINTS]
+            new = new_slice(service, wanted.ports, family)
+            new["endpoints"] = rest[:MOST_ENDPOINTS]
             rest = rest[MOST_ENDPOINTS:]
-            plan.create.append(made)
+            plan.create.append(new)
     plan.update += changed
 
 
@@ -390,12 +390,12 @@ def _of_family(
 
 def _is_empty(slice_: Object, empty: Object) -> bool:
     """Whether a slice is the one that a service without endpoints has."""
-    own, wanted = slice_["metadata"], empty["metadata"]
+    own, expected = slice_["metadata"], empty["metadata"]
     return (
         not slice_.get("endpoints")
         and not slice_.get("ports")
-        and (own.get("labels") or {}) == wanted["labels"]
-        and own.get("ownerReferences") == wanted["ownerReferences"]
+        and (own.get("labels") or {}) == expected["labels"]
+        and own.get("ownerReferences") == expected["ownerReferences"]
     )
 
 

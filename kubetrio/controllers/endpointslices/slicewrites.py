@@ -85,15 +85,15 @@ class OwnSlices:
             StoreError: they cannot be read.
         """
         namespace = key.partition("/")[0]
-        found = list[Object]()
+        slices = list[Object]()
         for name in sorted(self._names.get(key, ())):
             item = await self._store.get(f"{SLICES}{namespace}/{name}")
             if item is not None:
                 slice_ = orjson.loads(item.value)
                 if "deletionTimestamp" not in slice_["metadata"]:
                     slice_["metadata"]["resourceVersion"] = str(item.revision)
-                    found.append(slice_)
-        return found
+                    slices.append(slice_)
+        return slices
 
 
 class SliceWriter:

@@ -61,10 +61,10 @@ class Collections:
     def kind_of(self, key: str) -> Kind | None:
         """The kind of what is stored under a key; None where that is not followed."""
         folder = key[: key.find("/", key.find("/", 1) + 1) + 1]
-        found = self._kinds.get(folder)
-        if found is None:  # one folder for the group and one for the resource
-            found = self._kinds.get(key[: key.find("/", len(folder)) + 1])
-        return found
+        kind = self._kinds.get(folder)
+        if kind is None:  # one folder for the group and one for the resource
+            kind = self._kinds.get(key[: key.find("/", len(folder)) + 1])
+        return kind
 
     async def sync(self) -> None:
         """Wait until all that is stored was told; what cannot be read is tried again by `keep`.
@@ -123,8 +123,8 @@ class Collections:
 
 def _collected(registry: Registry) -> dict[str, Kind]:
     """Kinds by key prefix, each in the version in which it is written best."""
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     for kind in registry.preferred("delete", "list", "watch"):
         if kind.storage_prefix and kind.group_resource not in IGNORED:
-            found.setdefault(kind.storage_prefix, kind.stored)
-    return found
+            kinds.setdefault(kind.storage_prefix, kind.stored)
+    return kinds

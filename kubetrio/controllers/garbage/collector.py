@@ -250,15 +250,15 @@ class GarbageCollector(Controller):
         if key.endswith("/"):
             await self._forget(key)
             return
-        found = await self._find(key)
-        if found is None:
+        item = await self._find(key)
+        if item is None:
             return
-        if "deletionTimestamp" not in found.meta:
-            await self._judge(found)
-        elif ORPHAN in found.finalizers:
-            await self._orphan(found)
-        elif FOREGROUND in found.finalizers:
-            await self._finish(found)
+        if "deletionTimestamp" not in item.meta:
+            await self._judge(item)
+        elif ORPHAN in item.finalizers:
+            await self._orphan(item)
+        elif FOREGROUND in item.finalizers:
+            await self._finish(item)
 
     async def _add(self, keys: Sequence[str]) -> None:
         for number, key in enumerate(keys, 1):

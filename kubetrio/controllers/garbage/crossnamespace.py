@@ -87,11 +87,11 @@ class CrossNamespaceOwners:
         while True:
             one = await self._receive.receive()
             try:
-                found = await self._elsewhere(one)
+                owner = await self._elsewhere(one)
             except StoreError as error:
                 log.warning("cannot look for an owner", owner=one.ref.name, error=str(error))
                 continue
-            if found:
+            if owner:
                 self._report(one)
 
     def _report(self, one: Candidate) -> None:
@@ -108,7 +108,7 @@ class CrossNamespaceOwners:
             namespace = item.key.rpartition("/")[2]
             if namespace == one.involved.namespace:
                 continue
-            found = await self._store.get(one.kind.key(namespace, one.ref.name))
-            if found is not None and objects.uid(found.value) == one.ref.uid:
+            stored = await self._store.get(one.kind.key(namespace, one.ref.name))
+            if stored is not None and objects.uid(stored.value) == one.ref.uid:
                 return True
         return False

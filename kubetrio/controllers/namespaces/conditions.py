@@ -120,9 +120,9 @@ def wrong(remains: RemainingContent) -> dict[str, Said]:
     Args:
         remains: what is left.
     """
-    found: dict[str, Said] = {}
+    conditions: dict[str, Said] = {}
     if remains.unknown:
-        found[DISCOVERY] = Said(
+        conditions[DISCOVERY] = Said(
             "DiscoveryFailed",
             f"Discovery failed for some groups, {len(remains.unknown)} failing: "
             f"{_undiscovered(remains.unknown)}",
@@ -130,7 +130,7 @@ def wrong(remains: RemainingContent) -> dict[str, Said]:
     if remains.failures:
         texts = ", ".join(sorted(remains.failures))
         number = len(remains.failures)
-        found[CONTENT] = Said(
+        conditions[CONTENT] = Said(
             "ContentDeletionFailed",
             f"Failed to delete all resource types, {number} remaining: {texts}",
         )
@@ -141,7 +141,7 @@ def wrong(remains: RemainingContent) -> dict[str, Said]:
                 for name, number in remains.objects.items()
             )
         )
-        found[REMAINING] = Said("SomeResourcesRemain", f"Some resources are remaining: {left}")
+        conditions[REMAINING] = Said("SomeResourcesRemain", f"Some resources are remaining: {left}")
     if remains.finalizers:
         left = ", ".join(
             sorted(
@@ -149,11 +149,11 @@ def wrong(remains: RemainingContent) -> dict[str, Said]:
                 for name, number in remains.finalizers.items()
             )
         )
-        found[FINALIZERS] = Said(
+        conditions[FINALIZERS] = Said(
             "SomeFinalizersRemain",
             f"Some content in the namespace has finalizers remaining: {left}",
         )
-    return found
+    return conditions
 
 
 def updated(conditions: Sequence[Object], found: Mapping[str, Said], now: str) -> list[Object]:
@@ -169,14 +169,14 @@ def updated(conditions: Sequence[Object], found: Mapping[str, Said], now: str) -
     """
     result = [dict(one) for one in conditions]
     for name, well in WELL.items():
-        said = found.get(name, well)
+        condition = found.get(name, well)
         status = "True" if name in found else "False"
         new: Object = {"type": name, "status": status}
         old = next((one for one in result if one.get("type") == name), None)
         if old is None:
-            result.append({**new, "lastTransitionTime": now, **said._asdict()})
+            result.append({**new, "lastTransitionTime": now, **condition._asdict()})
             continue
         if old.get("status") != status:
             old["lastTransitionTime"] = now
-        old.update(new, **said._asdict())
+        old.update(new, **condition._asdict())
     return result

@@ -105,11 +105,11 @@ class Content:
         """Delete the objects of a kind; in how many seconds to look again."""
         wait_s = 0
         try:
-            found = await self._deleted(kind, namespace)
-            if found is None:
+            remaining = await self._deleted(kind, namespace)
+            if remaining is None:
                 return 0
             if kind.group_resource == POD_RESOURCE:
-                wait_s = found if elapsed_s < found else 0
+                wait_s = remaining if elapsed_s < remaining else 0
             left = await self._left(kind, namespace)
         except (ApiError, StoreError) as error:
             remains.failures.append(str(error))

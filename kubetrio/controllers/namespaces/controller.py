@@ -153,8 +153,8 @@ class NamespaceController(Controller):
             self._wait(key, False)
 
     async def _read(self, name: str) -> Object | None:
-        found = await self._store.get(self._kind.key("", name))
-        return None if found is None else objects.read(self._kind, found.value)
+        stored = await self._store.get(self._kind.key("", name))
+        return None if stored is None else objects.read(self._kind, stored.value)
 
     async def _tell(self, namespace: Object, remains: RemainingContent) -> None:
         """Write the conditions, if they change."""

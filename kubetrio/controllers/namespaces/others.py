@@ -127,8 +127,8 @@ class OtherServers:
                     continue
                 for one in other.entry.get("resources") or ():
                     if one["scope"] == "Namespaced" and one["resource"]:
-                        made = OtherResource(route, one["resource"], frozenset(one["verbs"]))
-                        resources.setdefault(made.group_resource, made)
+                        resource = OtherResource(route, one["resource"], frozenset(one["verbs"]))
+                        resources.setdefault(resource.group_resource, resource)
         return [one for one in resources.values() if "delete" in one.verbs], unknown
 
     async def delete(self, resource: OtherResource, namespace: str) -> Left:
@@ -174,7 +174,7 @@ class OtherServers:
 
     async def _list(self, resource: OtherResource, namespace: str) -> list[Listed]:
         """All objects; none where the server does not list them."""
-        found: list[Listed] = []
+        items: list[Listed] = []
         more = ""
         with _in_time():  # the server may say for ever that there is more
             while "list" in resource.verbs:
@@ -185,10 +185,10 @@ class OtherServers:
                     break
                 _check(answer)
                 page, more = _read(answer.body)
-                found += page
+                items += page
                 if not more:
                     break
-        return found
+        return items
 
     async def _ask(self, resource: OtherResource, method: str, path: str) -> Fetched:
         headers = [(b"Accept", ACCEPTED.encode())]
@@ -228,13 +228,13 @@ def _check(answer: Fetched) -> None:
     status = answer.status
     if status < FIRST_MOVED:
         return
-    said = answer.body[:TEXT].decode(errors="replace").strip()
+    body = answer.body[:TEXT].decode(errors="replace").strip()
     text = f"the server responded with the status code {status} but did not return more information"
     if status == UNAVAILABLE:
         text = "the server is currently unable to handle the request"
     elif status >= FIRST_SERVER_ERROR:
         text = (
-            f"an error on the server ({go_quote(said)}) has prevented the request from succeeding"
+            f"an error on the server ({go_quote(body)}) has prevented the request from succeeding"
         )
     try:
         told = orjson.loads(answer.body)
@@ -256,10 +256,10 @@ def _read(body: bytes) -> tuple[list[Listed], str]:
         listed = orjson.loads(body)
         metas = [_map(one["metadata"]) for one in listed.get("items") or ()]
         more = _map(listed.get("metadata") or {}).get("continue") or ""
-        found = [Listed(str(meta["name"]), _texts(meta.get("finalizers") or ())) for meta in metas]
+        items = [Listed(str(meta["name"]), _texts(meta.get("finalizers") or ())) for meta in metas]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CollectionError("the server's answer is no list of objects") from error
-    return found, str(more)
+    return items, str(more)
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -88,9 +88,9 @@ class InEachNamespace(Controller):
         if namespace is None or phase != "Active":
             return
         target = Target(self._kind, key, self.named)
-        found = await self._store.get(target.key)
-        if found is not None:
-            if self.fits(orjson.loads(found.value)):
+        stored = await self._store.get(target.key)
+        if stored is not None:
+            if self.fits(orjson.loads(stored.value)):
                 return
             if wait_s := self._rivals.wait_s(key, self.wanted):
                 self.queue.add_after(key, wait_s)

@@ -120,29 +120,29 @@ class TokensController(Controller):
         """
         namespace, _, name = key.partition("/")
         target = Target(self._secrets, namespace, name)
-        found = await self._store.get(target.key)
-        secret: Object = {} if found is None else orjson.loads(found.value)
+        stored = await self._store.get(target.key)
+        secret: Object = {} if stored is None else orjson.loads(stored.value)
         gone = self._gone.get(key)
         if gone is not None:
-            if found is None:
+            if stored is None:
                 await self._forget(namespace, name, gone)
             self._gone.pop(key, None)
         if secret.get("type") != TYPE:
             return
-        wanted = account_of(secret)
-        if not wanted.name:
+        account_ref = account_of(secret)
+        if not account_ref.name:
             return
-        account = await self._account(namespace, wanted)
+        account = await self._account(namespace, account_ref)
         if account is not None:
             await self._fill(target, secret, account)
             return
         await delete_if_unchanged(self._operations, target, secret, MANAGER)
 
     async def _account(self, namespace: str, wanted: _Account) -> Object | None:
-        found = await self._store.get(self._accounts.key(namespace, wanted.name))
-        if found is None:
+        stored = await self._store.get(self._accounts.key(namespace, wanted.name))
+        if stored is None:
             return None
-        account: Object = orjson.loads(found.value)
+        account: Object = orjson.loads(stored.value)
         return account if wanted.uid in ("", account["metadata"]["uid"]) else None
 
     async def _forget(self, namespace: str, secret: str, named: _Account) -> None:
@@ -296,8 +296,8 @@ class LegacyServiceAccountTokenCleaner(Controller):
 
     async def _tracked_since(self) -> float | None:
         """From when on uses were noted for certain: the day after they began to be."""
-        found = await self._store.get(TRACKING)
-        config: Object = {} if found is None else orjson.loads(found.value)
+        stored = await self._store.get(TRACKING)
+        config: Object = {} if stored is None else orjson.loads(stored.value)
         first = _day((config.get("data") or {}).get("since") or "")
         return None if first is None else first + DAY_S
 
@@ -309,13 +309,13 @@ class LegacyServiceAccountTokenCleaner(Controller):
         last = (meta.get("labels") or {}).get(LAST_USED)
         if last is not None and (_day(last) is None or last >= _date(before)):
             return False
-        wanted = account_of(secret)
-        if not wanted.name:
+        account_ref = account_of(secret)
+        if not account_ref.name:
             return False
-        found = await self._store.get(self._accounts.key(meta["namespace"], wanted.name))
-        account: Object = {} if found is None else orjson.loads(found.value)
+        stored = await self._store.get(self._accounts.key(meta["namespace"], account_ref.name))
+        account: Object = {} if stored is None else orjson.loads(stored.value)
         uid = (account.get("metadata") or {}).get("uid")
-        return wanted.uid in ("", uid) and names_secret(account, meta["name"])
+        return account_ref.uid in ("", uid) and names_secret(account, meta["name"])
 
     async def _end(self, secret: Object, now: float, before: float) -> None:
         meta = secret["metadata"]

@@ -36,21 +36,21 @@ _APPROVALS: Mapping[str, tuple[str, str]] = {
 
 def condition(definition: Json, kind: str) -> Json | None:
     """A condition of a definition, None where it has none of that type."""
-    found = (definition.get("status") or {}).get("conditions") or ()
-    return next((one for one in found if one.get("type") == kind), None)
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return next((one for one in conditions if one.get("type") == kind), None)
 
 
 def is_true(definition: Json, kind: str) -> bool:
     """Whether a condition of a definition is true."""
-    found = condition(definition, kind)
-    return found is not None and found.get("status") == "True"
+    current = condition(definition, kind)
+    return current is not None and current.get("status") == "True"
 
 
 def says(definition: Json, kind: str, said: Said) -> bool:
     """Whether a condition says just that."""
-    found = condition(definition, kind)
-    return found is not None and (
-        (found.get("status"), found.get("reason"), found.get("message")) == said
+    current = condition(definition, kind)
+    return current is not None and (
+        (current.get("status"), current.get("reason"), current.get("message")) == said
     )
 
 
@@ -69,7 +69,7 @@ def with_condition(definition: Json, kind: str, said: Said | None, now: str) -> 
         after = [one for one in before if one.get("type") != kind]
         return {**definition, "status": {**status, "conditions": after}}
     value, reason, message = said
-    made: Json = {
+    new: Json = {
         "type": kind,
         "status": value,
         "lastTransitionTime": now,
@@ -78,13 +78,13 @@ def with_condition(definition: Json, kind: str, said: Said | None, now: str) -> 
     }
     old = condition(definition, kind)
     if old is None:
-        after = [*before, made]
+        after = [*before, new]
     else:
         if old.get("status") == value and old.get("lastTransitionTime"):
-            made["lastTransitionTime"] = old["lastTransitionTime"]
+            new["lastTransitionTime"] = old["lastTransitionTime"]
         # The generation that a client noted stays.
-        made = {**old, **made}
-        after = [made if one is old else one for one in before]
+        new = {**old, **new}
+        after = [new if one is old else one for one in before]
     return {**definition, "status": {**status, "conditions": after}}
 
 
@@ -119,14 +119,14 @@ def accept_names(definition: Json, group: Sequence[Json]) -> Names:
         group: all definitions of its group, itself among them.
     """
     resources, kinds = taken_by(group)
-    wanted = definition["spec"]["names"]
+    names = definition["spec"]["names"]
     mine = (definition.get("status") or {}).get("acceptedNames") or {}
     accepted: Json = {"plural": "", "kind": "", **mine}
     said = NO_CONFLICTS
 
     def settle(name: str, taken: set[str], reason: str) -> None:
         nonlocal said
-        asked = wanted.get(name) or ""
+        asked = names.get(name) or ""
         if asked != (mine.get(name) or "") and asked in taken:
             said = ("False", reason, f"{quote(asked)} is already in use")
         elif asked or name in ("plural", "kind"):
@@ -134,7 +134,7 @@ def accept_names(definition: Json, group: Sequence[Json]) -> Names:
 
     settle("plural", resources, "PluralConflict")
     settle("singular", resources, "SingularConflict")
-    short, had = wanted.get("shortNames") or [], mine.get("shortNames") or []
+    short, had = names.get("shortNames") or [], mine.get("shortNames") or []
     if short != had:
         used = [quote(name) for name in short if name not in had and name in resources]
         if used:
@@ -144,7 +144,7 @@ def accept_names(definition: Json, group: Sequence[Json]) -> Names:
             accepted["shortNames"] = short
     settle("kind", kinds, "KindConflict")
     settle("listKind", kinds, "ListKindConflict")
-    accepted["categories"] = wanted.get("categories") or []
+    accepted["categories"] = names.get("categories") or []
     for name in ("shortNames", "categories"):
         if not accepted.get(name):
             accepted.pop(name, None)
@@ -188,14 +188,14 @@ def approval(definition: Json) -> Said | None:
 def non_structural(definition: Json) -> Said | None:
     """What ``NonStructuralSchema`` says, None for schemas that are structural."""
     spec = definition["spec"]
-    found: list[Cause] = []
+    causes: list[Cause] = []
     if spec.get("preserveUnknownFields"):
-        found.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+        causes.append(invalid("spec.preserveUnknownFields", True, "must be false"))
     for index, version in enumerate(spec.get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is not None:
             where = f"spec.versions[{index}].schema.openAPIV3Schema"
-            structural(schema, where, found, compiles=False)
-    if not found:
+            structural(schema, where, causes, compiles=False)
+    if not causes:
         return None
-    return ("True", "Violations", aggregate(map(str, found)))
+    return ("True", "Violations", aggregate(map(str, causes)))

@@ -26,11 +26,11 @@ NAME_WANTED = 'must be spec.names.plural+"."+spec.group'
 def definition_name(obj: Json) -> NameCheck:
     """The check of names of definitions: they follow from the spec."""
     spec = member(obj, "spec")
-    wanted = f"{member(spec, 'names').get('plural') or ''}.{spec.get('group') or ''}"
+    expected = f"{member(spec, 'names').get('plural') or ''}.{spec.get('group') or ''}"
 
     def check(name: str, prefix: bool) -> list[str]:
         messages = dns1123_subdomain(name, prefix)
-        return messages if name == wanted else [*messages, NAME_WANTED]
+        return messages if name == expected else [*messages, NAME_WANTED]
 
     return check
 

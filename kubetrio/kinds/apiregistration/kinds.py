@@ -30,11 +30,11 @@ else:
 def service_name(obj: Json) -> NameCheck:
     """The check of names of APIServices: they follow from the spec."""
     spec = member(obj, "spec")
-    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
-    detail = f'must be `spec.version+"."+spec.group`: {quote(wanted)}'
+    expected = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    detail = f'must be `spec.version+"."+spec.group`: {quote(expected)}'
 
     def check(name: str, _prefix: bool) -> list[str]:
-        return path_segment(name) or ([] if name == wanted else [detail])
+        return path_segment(name) or ([] if name == expected else [detail])
 
     return check
 

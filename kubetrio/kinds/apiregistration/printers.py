@@ -15,10 +15,10 @@ from kubetrio.schema.printing import Json
 
 
 def _available(obj: Json) -> str:
-    found = condition(obj, "Available")
-    if found is None:
+    available = condition(obj, "Available")
+    if available is None:
         return "Unknown"
-    status, reason = text(found, "status"), text(found, "reason")
+    status, reason = text(available, "status"), text(available, "reason")
     return f"{status} ({reason})" if status != "True" and reason else status
 
 

@@ -124,11 +124,11 @@ def _same_selector(new: Json, old: Json, out: Causes) -> None:
 
 def _plainly_selected(selector: Mapping[str, Any] | None, template: Mapping[str, Any]) -> bool:
     """Whether a selector of good labels, and of nothing else, has labels of the template."""
-    wanted = selector.get("matchLabels") if selector else None
-    if not wanted or selector is None or selector.get("matchExpressions"):
+    match_labels = selector.get("matchLabels") if selector else None
+    if not match_labels or selector is None or selector.get("matchExpressions"):
         return False
     labels = (template.get("metadata") or {}).get("labels") or {}
-    return wanted.items() <= labels.items() and not validate_labels(wanted, "")
+    return match_labels.items() <= labels.items() and not validate_labels(match_labels, "")
 
 
 def _template_for_replicas(spec: Mapping[str, Any], out: Causes) -> None:
@@ -413,16 +413,16 @@ def _stateful_set(obj: Json, _path: str, out: Causes) -> None:
 
 def _stateful_update(new: Json, old: Json, out: Causes) -> None:
     mine, theirs = member(new, "spec"), member(old, "spec")
-    found: Causes = []
-    _stateful_spec(mine, found)
+    causes: Causes = []
+    _stateful_spec(mine, causes)
     before: Causes = []
-    if found:
+    if causes:
         _stateful_spec(theirs, before)
     if before:
         # templates were not checked once, and what was stored then may change as it is
-        found = []
-        _stateful_spec(mine, found, pods=False)
-    out.extend(found)
+        causes = []
+        _stateful_spec(mine, causes, pods=False)
+    out.extend(causes)
     names = (mine.keys() | theirs.keys()) - _STATEFUL_MUTABLE
     if not all(same(mine.get(name), theirs.get(name)) for name in names):
         out.append(forbidden("spec", _STATEFUL_FORBIDDEN))

@@ -49,7 +49,7 @@ def compiled(
         ConfigurationError: it may not be so.
     """
     out: Causes = []
-    made: list[tuple[JwtAuthenticator, Compiled]] = []
+    compiled_issuers: list[tuple[JwtAuthenticator, Compiled]] = []
     if len(config.jwt) > MOST_ISSUERS:
         many = too_many("jwt", len(config.jwt), MOST_ISSUERS)
         raise ConfigurationError(f"{INVALID}{many}")
@@ -57,7 +57,7 @@ def compiled(
     discovery: set[str] = set()
     for at, one in enumerate(config.jwt):
         path = f"jwt[{at}]"
-        made.append((one, _compile(one, path, out)))
+        compiled_issuers.append((one, _compile(one, path, out)))
         if one.issuer.url in urls:
             out.append(duplicate(f"{path}.issuer.url", one.issuer.url))
         urls.add(one.issuer.url)
@@ -82,7 +82,7 @@ def compiled(
             raise ConfigurationError(
                 f"oidc: egress lookup required with egress selector type {kind}"
             )
-    return tuple(made)
+    return tuple(compiled_issuers)
 
 
 def _compile(config: JwtAuthenticator, path: str, out: Causes) -> Compiled:
@@ -185,11 +185,11 @@ def authority_problem(pem: str) -> str:
     Args:
         pem: certificates and whatever is between them.
     """
-    found = certificates(pem.encode())
-    if not found:
+    chain = certificates(pem.encode())
+    if not chain:
         return NO_CERTIFICATES
     try:
-        for one in found:
+        for one in chain:
             read_certificate(one)
     except ValueError:
         return "x509: malformed certificate"
@@ -202,7 +202,7 @@ def authority_problem(pem: str) -> str:
 def _claim_rules(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple[Expression, str]]:
     claims: set[str] = set()
     expressions: set[str] = set()
-    found: list[tuple[Expression, str]] = []
+    rules: list[tuple[Expression, str]] = []
     for at, rule in enumerate(config.claim_rules):
         where = f"{path}[{at}]"
         if rule.claim and rule.expression:
@@ -222,25 +222,27 @@ def _claim_rules(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple
                 out.append(duplicate(f"{where}.expression", rule.expression))
                 continue
             expressions.add(rule.expression)
-            made = _expression(rule.expression, "claims", f"{where}.expression", out, boolean=True)
-            if made is not None:
-                found.append((made, rule.message))
+            expression = _expression(
+                rule.expression, "claims", f"{where}.expression", out, boolean=True
+            )
+            if expression is not None:
+                rules.append((expression, rule.message))
         else:
             out.append(required(where, "claim or expression is required"))
-    return found
+    return rules
 
 
 def _source(
     source: ClaimSource, path: str, out: Causes, *, needed: bool = False
 ) -> Expression | None:
-    made: Expression | None = None
+    expression: Expression | None = None
     if source.claim and source.expression:
         out.append(invalid(path, "", "claim and expression can't both be set"))
     elif source.expression:
         if source.prefix is not None:
             detail = "may not be specified when expression is set"
             out.append(invalid(f"{path}.prefix", source.prefix, detail))
-        made = _expression(source.expression, "claims", f"{path}.expression", out)
+        expression = _expression(source.expression, "claims", f"{path}.expression", out)
     elif source.claim:
         if source.prefix is None:
             detail = (
@@ -250,7 +252,7 @@ def _source(
             out.append(required(f"{path}.prefix", detail))
     elif needed:
         out.append(required(path, "claim or expression is required"))
-    return made
+    return expression
 
 
 def _uid(source: ClaimSource, path: str, out: Causes) -> Expression | None:
@@ -263,7 +265,7 @@ def _uid(source: ClaimSource, path: str, out: Causes) -> Expression | None:
 
 def _extra(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple[str, Expression]]:
     seen: set[str] = set()
-    found: list[tuple[str, Expression]] = []
+    mappings: list[tuple[str, Expression]] = []
     for at, mapping in enumerate(config.extra):
         where, key = f"{path}.extra[{at}]", mapping.key
         domain_prefixed_path(key, f"{where}.key", out)
@@ -280,15 +282,15 @@ def _extra(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple[str, 
         if not mapping.expression:
             out.append(required(f"{where}.valueExpression"))
             continue
-        made = _expression(mapping.expression, "claims", f"{where}.valueExpression", out)
-        if made is not None:
-            found.append((key, made))
-    return found
+        expression = _expression(mapping.expression, "claims", f"{where}.valueExpression", out)
+        if expression is not None:
+            mappings.append((key, expression))
+    return mappings
 
 
 def _user_rules(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple[Expression, str]]:
     seen: set[str] = set()
-    found: list[tuple[Expression, str]] = []
+    rules: list[tuple[Expression, str]] = []
     for at, rule in enumerate(config.user_rules):
         where = f"{path}[{at}].expression"
         if not rule.expression:
@@ -297,7 +299,7 @@ def _user_rules(config: JwtAuthenticator, path: str, out: Causes) -> list[tuple[
             out.append(duplicate(where, rule.expression))
         else:
             seen.add(rule.expression)
-            made = _expression(rule.expression, "user", where, out, boolean=True)
-            if made is not None:
-                found.append((made, rule.message))
-    return found
+            expression = _expression(rule.expression, "user", where, out, boolean=True)
+            if expression is not None:
+                rules.append((expression, rule.message))
+    return rules

@@ -45,10 +45,10 @@ def _amount(value: Any) -> str:
 def _resource_metric(source: Any, current: Any) -> str:
     """A metric of containers: an average amount, or a share of what they request."""
     target = field(source, "target")
-    wanted = field(target, "averageValue")
-    if wanted is not None:
+    average = field(target, "averageValue")
+    if average is not None:
         seen = UNKNOWN if current is None else _amount(field(current, "averageValue"))
-        return f"{text(source, 'name')}: {seen}/{wanted}"
+        return f"{text(source, 'name')}: {seen}/{average}"
     used, share = field(current, "averageUtilization"), field(target, "averageUtilization")
     seen = UNKNOWN if used is None else f"{used}%"
     aim = "<auto>" if share is None else f"{share}%"
@@ -58,9 +58,9 @@ def _resource_metric(source: Any, current: Any) -> str:
 def _value_metric(source: Any, current: Any) -> str:
     """A metric of an object or from outside: a value, or an average over the pods."""
     target = field(source, "target")
-    wanted = field(target, "averageValue")
-    if wanted is not None:
-        return f"{optional(field(current, 'averageValue'), UNKNOWN)}/{wanted} (avg)"
+    average = field(target, "averageValue")
+    if average is not None:
+        return f"{optional(field(current, 'averageValue'), UNKNOWN)}/{average} (avg)"
     seen = UNKNOWN if current is None else _amount(field(current, "value"))
     return f"{seen}/{_amount(field(target, 'value'))}"
 

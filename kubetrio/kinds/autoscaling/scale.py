@@ -75,8 +75,8 @@ def scale_of(obj: Object, paths: ScalePaths | None = None) -> Object:
 
 def _numbers(obj: Object) -> tuple[int, int, str]:
     """Replicas wanted and there, and the selector."""
-    wanted = (obj.get("spec") or {}).get("replicas") or 0
-    return wanted, (obj.get("status") or {}).get("replicas") or 0, selector_text(obj)
+    replicas = (obj.get("spec") or {}).get("replicas") or 0
+    return replicas, (obj.get("status") or {}).get("replicas") or 0, selector_text(obj)
 
 
 def _numbers_at(obj: Object, paths: ScalePaths) -> tuple[int, int, str]:
@@ -105,12 +105,12 @@ def places_of(resource: Kind) -> Places:
     if resource.builtin:
         return {resource.api_version: _STEPS, **(_OLD_APPS if resource.group == "apps" else {})}
     versions = [resource] if resource.family is None else resource.family.versions.values()
-    found: dict[str, tuple[str, ...] | None] = {}
+    places: dict[str, tuple[str, ...] | None] = {}
     for kind in versions:
         below = kind.subresources.get("scale")
         paths = None if below is None else below.replicas
-        found[kind.api_version] = None if paths is None else steps_of(paths.wanted)
-    return found
+        places[kind.api_version] = None if paths is None else steps_of(paths.wanted)
+    return places
 
 
 def _path(steps: tuple[str, ...]) -> Path:
@@ -127,12 +127,12 @@ def owners_of_scale(entries: Sequence[Object], places: Places) -> list[Object]:
     Raises:
         InvalidManagedFields: an entry cannot be read.
     """
-    found: dict[Manager, Owned] = {}
+    owners: dict[Manager, Owned] = {}
     for manager, owned in decode(entries).items():
         steps = places.get(owned.api_version)
         if steps is not None and _path(steps) in owned.fields:
-            found[manager] = Owned(_REPLICAS, SCALE.api_version, owned.time)
-    return encode(found)
+            owners[manager] = Owned(_REPLICAS, SCALE.api_version, owned.time)
+    return encode(owners)
 
 
 def owners_of_workload(
@@ -154,22 +154,22 @@ def owners_of_workload(
         InvalidManagedFields: an entry cannot be read.
     """
     before, scaled = decode(entries), decode(scale_entries)
-    found: dict[Manager, Owned] = {}
+    owners: dict[Manager, Owned] = {}
     for manager, owned in before.items():
         if owned.api_version not in places:
             continue
         path = _path(places[owned.api_version] or ())
         if path not in owned.fields or scaled.pop(manager, None) is not None:
-            found[manager] = owned
+            owners[manager] = owned
         elif left := owned.fields.difference(FieldSet.of(path)):
-            found[manager] = owned._replace(fields=left)
+            owners[manager] = owned._replace(fields=left)
     own = _path(places[api_version] or ())
     for manager, owned in scaled.items():
         if _path(_STEPS) in owned.fields:
             was = before.get(manager)
             time = None if was is None else was.time
-            found[manager] = Owned(FieldSet.of(own), api_version, time)
-    return encode(found)
+            owners[manager] = Owned(FieldSet.of(own), api_version, time)
+    return encode(owners)
 
 
 def with_scale(obj: Object, scale: Object, resource: Kind) -> Object:

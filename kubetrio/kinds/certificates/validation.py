@@ -78,8 +78,8 @@ def _request_error(request: str) -> str:
     try:
         good = read_request(request).csr.is_signature_valid
     except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
-        said = str(error)
-        return said if said in (NOT_A_REQUEST, NOT_ALONE) else f"asn1: structure error: {said}"
+        text = str(error)
+        return text if text in (NOT_A_REQUEST, NOT_ALONE) else f"asn1: structure error: {text}"
     return "" if good else "x509: signature verification failure"
 
 

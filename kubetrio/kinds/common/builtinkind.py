@@ -98,8 +98,8 @@ def resolved(value: T) -> T:
     if isinstance(value, Reference):
         return cast("T", value.resolve())
     if is_dataclass(value) and not isinstance(value, type):
-        found = {one.name: getattr(value, one.name) for one in fields(value)}
-        late = {name: one.resolve() for name, one in found.items() if isinstance(one, Reference)}
+        values = {one.name: getattr(value, one.name) for one in fields(value)}
+        late = {name: one.resolve() for name, one in values.items() if isinstance(one, Reference)}
         return replace(value, **late) if late else value
     if isinstance(value, tuple) and hasattr(value, "_replace"):
         late = {

@@ -149,15 +149,15 @@ def selector(label_selector: Any) -> str | None:
 
     Both no selector (nothing matches) and an empty one (everything does) are empty texts.
     """
-    found = [(key, f"{key}={value}") for key, value in
+    requirements = [(key, f"{key}={value}") for key, value in
              (field(label_selector, "matchLabels") or {}).items()]  # fmt: skip
     for expression in items(label_selector, "matchExpressions"):
         requirement = _requirement(expression)
         if requirement is None:
             return None
-        found.append((text(expression, "key"), requirement))
-    found.sort(key=lambda pair: pair[0])
-    return ",".join(requirement for _, requirement in found)
+        requirements.append((text(expression, "key"), requirement))
+    requirements.sort(key=lambda pair: pair[0])
+    return ",".join(requirement for _, requirement in requirements)
 
 
 def selector_cell(label_selector: Any) -> str:
@@ -168,19 +168,19 @@ def selector_cell(label_selector: Any) -> str:
 
 def containers(pod_spec: Any) -> list[Any]:
     """The cells ``Containers`` and ``Images`` of a pod specification."""
-    found = items(pod_spec, "containers")
+    specs = items(pod_spec, "containers")
     return [
-        ",".join(text(container, "name") for container in found),
-        ",".join(text(container, "image") for container in found),
+        ",".join(text(container, "name") for container in specs),
+        ",".join(text(container, "image") for container in specs),
     ]
 
 
 def shortened(words: Iterable[str], limit: int = 3) -> str:
     """The first few of a list and how many are left out; ``<unset>`` if there is nothing."""
-    found = list(words)
-    if len(found) > limit:
-        return f"{','.join(found[:limit])} + {len(found) - limit} more..."
-    return ",".join(found) or UNSET
+    shown = list(words)
+    if len(shown) > limit:
+        return f"{','.join(shown[:limit])} + {len(shown) - limit} more..."
+    return ",".join(shown) or UNSET
 
 
 def quantity(value: Any) -> str:
@@ -197,18 +197,18 @@ def condition(obj: Json, kind: str) -> Json | None:
     """The first condition of a type in ``status.conditions``, or None."""
     for entry in items(obj, "status", "conditions"):
         if text(entry, "type") == kind:
-            found: Json = entry
-            return found
+            entry_of_type: Json = entry
+            return entry_of_type
     return None
 
 
 def load_balancer(obj: Json) -> str:
     """Addresses of a load balancer, sorted, each once: an IP, or else a host name."""
-    found = {
+    addresses = {
         text(ingress, "ip") or text(ingress, "hostname")
         for ingress in items(obj, "status", "loadBalancer", "ingress")
     }
-    return ",".join(sorted(found - {""}))
+    return ",".join(sorted(addresses - {""}))
 
 
 def pod_spec_of(obj: Json) -> Any:

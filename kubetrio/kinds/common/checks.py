@@ -280,18 +280,18 @@ def union(
     renamed = paths or {}
 
     def run(obj: Mapping[str, Any], path: str, out: Causes) -> None:
-        found = False
+        has_member = False
         for name, check in steps:
             value = obj.get(name)
             if value is None:
                 continue
-            if found and name not in besides:
+            if has_member and name not in besides:
                 out.append(forbidden(child(path, renamed.get(name, name)), more))
                 continue
-            found = True
+            has_member = True
             if check is not None:
                 check(value, child(path, name), out)
-        if not found and none is not None:
+        if not has_member and none is not None:
             out.append(required(path, none))
 
     return run

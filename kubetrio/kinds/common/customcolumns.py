@@ -37,7 +37,7 @@ class _CustomColumn:
 
 def _columns(additional: Sequence[Json] | None) -> tuple[_CustomColumn, ...]:
     """Columns up to the first whose path does not parse, as kube-apiserver has it."""
-    found: list[_CustomColumn] = []
+    columns: list[_CustomColumn] = []
     for entry in additional or DEFAULT_COLUMNS:
         try:
             path = parse(entry["jsonPath"])
@@ -50,8 +50,8 @@ def _columns(additional: Sequence[Json] | None) -> tuple[_CustomColumn, ...]:
             priority=entry.get("priority") or 0,
             description=entry.get("description") or _description(entry, additional),
         )
-        found.append(_CustomColumn(column, path))
-    return tuple(found)
+        columns.append(_CustomColumn(column, path))
+    return tuple(columns)
 
 
 def _description(entry: Json, additional: Sequence[Json] | None) -> str:
@@ -141,10 +141,10 @@ def _cells(columns: tuple[_CustomColumn, ...], obj: Json, now: float) -> list[An
     cells: list[Any] = [name(obj)]
     for each in columns:
         try:
-            found = find(each.path, obj)
+            values = find(each.path, obj)
         except JsonPathError:
-            found = []
-        cells.append(_cell(each.column.type, found[0], now) if found else None)
+            values = []
+        cells.append(_cell(each.column.type, values[0], now) if values else None)
     return cells
 
 

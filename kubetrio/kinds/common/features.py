@@ -84,10 +84,10 @@ def dropping(fields: tuple[Fields, ...]) -> Callable[[Json, Json | None], None] 
         for group, names in zip(paths, plain, strict=True):
             # Nearly always there is nothing: one look, without a call for each step.
             for steps in names:
-                found: list[Any] = [new]
+                places: list[Any] = [new]
                 for name, each in steps:
                     inner: list[Any] = []
-                    for value in found:
+                    for value in places:
                         member = value.get(name) if type(value) is dict else None
                         if member is None:
                             continue
@@ -97,10 +97,10 @@ def dropping(fields: tuple[Fields, ...]) -> Callable[[Json, Json | None], None] 
                             inner += member
                         else:
                             inner.append(member)
-                    found = inner
-                    if not found:
+                    places = inner
+                    if not places:
                         break
-                if found:
+                if places:
                     break
             else:
                 continue

@@ -273,9 +273,9 @@ def number_or_percent(value: Any) -> int:
     Args:
         value: an integer, a text or None.
     """
-    found = percent_value(value)
-    if found is not None:
-        return found
+    number = percent_value(value)
+    if number is not None:
+        return number
     if isinstance(value, str):
         return int(value) if value.isascii() and value.isdigit() else 0
     return value or 0

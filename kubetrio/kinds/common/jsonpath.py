@@ -242,10 +242,10 @@ def find(path: Path, value: Any) -> list[Any]:
     Raises:
         JsonPathError: the path asks something impossible, such as an element of a string.
     """
-    found = [value]
+    values = [value]
     for node in path:
-        found = _follow(node, found)
-    return found
+        values = _follow(node, values)
+    return values
 
 
 def _follow(node: Node, values: Sequence[Any]) -> list[Any]:

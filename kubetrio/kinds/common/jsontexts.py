@@ -96,10 +96,10 @@ def read_struct(text: str, struct: GoStruct) -> Json:
         ValueError: the text is no JSON, or something else; Go's message.
     """
     wrong: list[str] = []
-    found = _read(parse(text.encode()).value, struct, wrong)
+    result = _read(parse(text.encode()).value, struct, wrong)
     if wrong:
         raise ValueError(wrong[0])
-    return found
+    return result
 
 
 def read_structs(text: str, struct: GoStruct) -> list[Json]:
@@ -118,7 +118,7 @@ def read_structs(text: str, struct: GoStruct) -> list[Json]:
     if not isinstance(value, list):
         raise ValueError(_wrong(value, "value", f"[]{struct}"))
     wrong: list[str] = []
-    found = [_read(item, struct, wrong) for item in value]
+    results = [_read(item, struct, wrong) for item in value]
     if wrong:
         raise ValueError(wrong[0])
-    return found
+    return results

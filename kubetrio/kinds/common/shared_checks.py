@@ -84,8 +84,8 @@ def joined(messages: Messages, intro: str = "") -> Check:
     """
 
     def check(value: str, path: str, out: Causes) -> None:
-        if found := messages(value):
-            out.append(invalid(path, value, intro + ",".join(found)))
+        if texts := messages(value):
+            out.append(invalid(path, value, intro + ",".join(texts)))
 
     return check
 

@@ -28,8 +28,8 @@ async def leads(store: Reading, component: str, now: float) -> bool:
     Raises:
         StoreError: it cannot be read.
     """
-    found = await store.get(lease_key(component))
-    if found is None:
+    lease = await store.get(lease_key(component))
+    if lease is None:
         return False
-    renewed: str = (orjson.loads(found.value).get("spec") or {}).get("renewTime") or ""
+    renewed: str = (orjson.loads(lease.value).get("spec") or {}).get("renewTime") or ""
     return bool(renewed) and now - parse_micro(renewed) < LEASED_S

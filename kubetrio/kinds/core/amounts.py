@@ -64,13 +64,13 @@ def _qos_amounts(sources: Iterable[Json], kind: str) -> tuple[dict[str, Quantity
     total: dict[str, Quantity] = {}
     everywhere = True
     for resources in sources:
-        found = {}
+        amounts = {}
         for name in _QOS_RESOURCES:
             text = (resources.get(kind) or {}).get(name)
             if text is not None and (amount := parse(text)) > Quantity(0):
-                found[name] = amount
-        everywhere = everywhere and len(found) == len(_QOS_RESOURCES)
-        _add(total, found)
+                amounts[name] = amount
+        everywhere = everywhere and len(amounts) == len(_QOS_RESOURCES)
+        _add(total, amounts)
     return total, everywhere
 
 

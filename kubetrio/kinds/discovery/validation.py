@@ -50,8 +50,8 @@ _CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-contr
 
 def _address(version: int, messages: Messages) -> Check:
     def check(value: str, path: str, out: Causes) -> None:
-        if found := messages(value):
-            out.extend(invalid(path, value, message) for message in found)
+        if texts := messages(value):
+            out.extend(invalid(path, value, message) for message in texts)
             return
         address = parse_ip(value)
         if address is not None and address.version != version:
@@ -171,15 +171,15 @@ def _update(new: Json, old: Json, out: Causes) -> None:
 
 
 def _warnings(new: Json, old: Json | None) -> list[str]:
-    found: list[str] = []
+    warnings: list[str] = []
     if old is None and new.get("addressType") == "FQDN":
-        found.append("spec.addressType: FQDN endpoints are deprecated")
+        warnings.append("spec.addressType: FQDN endpoints are deprecated")
     if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
-        return found
+        return warnings
     for index, endpoint in enumerate(new.get("endpoints") or ()):
         for position, address in enumerate(endpoint.get("addresses") or ()):
-            found += ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
-    return found
+            warnings += ip_warnings(address, f"endpoints[{index}].addresses[{position}]")
+    return warnings
 
 
 ENDPOINTSLICES = Validation(create=_create, update=_update, revalidate=False, warnings=_warnings)

@@ -344,12 +344,12 @@ def _fixed_level(name: str, spec: Mapping[str, Any], out: Causes) -> None:
     if fixed is None:
         return
     subject = f"spec of '{name}'"
-    mine, wanted = dict(spec), dict(fixed)
+    mine, expected = dict(spec), dict(fixed)
     if name == "exempt":
         subject += " except the 'spec.exempt' field"
         mine.pop("exempt", None)
-        wanted.pop("exempt", None)
-    if not _like(mine, wanted):
+        expected.pop("exempt", None)
+    if not _like(mine, expected):
         detail = f"{subject} must equal the fixed value"
         out.append(
             invalid("spec", go_struct_of(f"{_TYPES}PriorityLevelConfigurationSpec", spec), detail)

@@ -47,12 +47,12 @@ async def _labelled(get: GetObject, namespace: str, path: str) -> list[Cause]:
     """What is wrong with admin access asked for at a path, if it is."""
     if not path:
         return []
-    found = await get(f"/registry/namespaces/{namespace}")
-    if found is None:
+    stored = await get(f"/registry/namespaces/{namespace}")
+    if stored is None:
         missing = f'namespaces "{namespace}" not found'
         detail = f"could not retrieve namespace to verify admin access: {missing}"
         return [internal(path, detail)]
-    labels = found["metadata"].get("labels") or {}
+    labels = stored["metadata"].get("labels") or {}
     return [] if labels.get(_LABEL) == "true" else [forbidden(path, _DENIED)]
 
 

@@ -351,17 +351,17 @@ def _same_capacity(new: Json, old: Json, out: Causes) -> None:
 
 def _capacity_warnings(new: Json, _: Json | None) -> list[str]:
     topology = member(new, "nodeTopology")
-    found = [
+    warnings = [
         f"nodeTopology.matchExpressions[{index}].key: {key} is {DEPRECATED_LABELS[key]}"
         for index, item in enumerate(topology.get("matchExpressions") or ())
         if (key := item.get("key")) in DEPRECATED_LABELS
     ]
-    found += [
+    warnings += [
         f"nodeTopology.matchLabels.{key}: {DEPRECATED_LABELS[key]}"
         for key in sorted(topology.get("matchLabels") or ())
         if key in DEPRECATED_LABELS
     ]
-    return found
+    return warnings
 
 
 STORAGECLASSES = Validation(

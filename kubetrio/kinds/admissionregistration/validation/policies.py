@@ -160,13 +160,13 @@ def _expressions(policy: Mapping[str, Any]) -> frozenset[str]:
         ("auditAnnotations", "valueExpression"),
         ("variables", "expression"),
     )
-    found = {item.get(key) or "" for name, key in lists for item in spec.get(name) or ()}
+    expressions = {item.get(key) or "" for name, key in lists for item in spec.get(name) or ()}
     for item in spec.get("mutations") or ():
-        found.update(
+        expressions.update(
             member(item, name).get("expression") or ""
             for name in ("applyConfiguration", "jsonPatch")
         )
-    return frozenset(found)
+    return frozenset(expressions)
 
 
 # --- validating ---
@@ -237,20 +237,20 @@ def _mutation(item: Mapping[str, Any], path: str, out: Causes, scope: _Scope) ->
     if kind not in _PATCH_TYPES:
         out.append(not_supported(f"{path}.patchType", kind, _PATCH_TYPES))
         return
-    wanted, other = "applyConfiguration", "jsonPatch"
+    allowed, other = "applyConfiguration", "jsonPatch"
     if kind == "JSONPatch":
-        wanted, other = other, wanted
-    patch = item.get(wanted)
+        allowed, other = other, allowed
+    patch = item.get(allowed)
     if patch is None:
         detail = f"must be specified when patchType is {kind}"
-        out.append(required(f"{path}.{wanted}", detail))
+        out.append(required(f"{path}.{allowed}", detail))
     else:
-        where = f"{path}.{wanted}.expression"
+        where = f"{path}.{allowed}.expression"
         text = (patch.get("expression") or "").strip()
         if not text:
             out.append(required(where))
         else:
-            scope.check(text, wanted, where, out)
+            scope.check(text, allowed, where, out)
     if item.get(other) is not None:
         detail = f"must not be specified when patchType is {kind}"
         out.append(invalid(f"{path}.{other}", f"{{{other}}}", detail))

@@ -191,13 +191,13 @@ def _part(
     columns(part.get("additionalPrinterColumns") or (), f"{path}.additionalPrinterColumns", out)
     if fields := part.get("selectableFields"):
         where = f"{path}.selectableFields"
-        found = member(part, schema).get("openAPIV3Schema")
-        if validation is None or (found is None and schema == "schema"):
+        schema_part = member(part, schema).get("openAPIV3Schema")
+        if validation is None or (schema_part is None and schema == "schema"):
             out.append(invalid(where, "", _NOT_SELECTABLE[schema]))
         else:
-            if found is not None and (refused := unsupported(found)):
+            if schema_part is not None and (refused := unsupported(schema_part)):
                 out.append(invalid(f"{path}.schema.openAPIV3Schema", "", refused))
-            selectable_fields(fields, found, where, out)
+            selectable_fields(fields, schema_part, where, out)
 
 
 def _versions(
@@ -243,12 +243,12 @@ def _schemas_of(spec: Mapping[str, Any]) -> Iterator[Json]:
 
 
 def _schemas_by_version(spec: Mapping[str, Any]) -> dict[str, Json]:
-    found = {}
+    schemas = {}
     for version in spec.get("versions") or ():
         schema = version.get("schema")
         if schema is not None:
-            found[version.get("name") or ""] = schema
-    return found
+            schemas[version.get("name") or ""] = schema
+    return schemas
 
 
 def _has_defaults(schema: Mapping[str, Any]) -> bool:

@@ -102,16 +102,16 @@ def selectable_fields(
             out.append(required(where))
             continue
         try:
-            found = find_field(schema or {}, text, brackets=False)
+            field = find_field(schema or {}, text, brackets=False)
         except NoField as error:
             out.append(invalid(where, text, f"is an invalid path: {error}"))
             continue
-        if found.steps[0] == "metadata":
+        if field.steps[0] == "metadata":
             out.append(invalid(where, text, "must not point to fields in metadata"))
-        if found.schema.get("type") not in ("string", "boolean", "integer"):
+        if field.schema.get("type") not in ("string", "boolean", "integer"):
             out.append(invalid(where, text, _SELECTABLE))
-        if found.path in seen:
+        if field.path in seen:
             out.append(duplicate(where, text))
-        seen.add(found.path)
+        seen.add(field.path)
     if len(seen) > _SELECTABLE_MAX:
         out.append(too_many(path, len(seen), _SELECTABLE_MAX))

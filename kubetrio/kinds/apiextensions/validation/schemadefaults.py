@@ -91,14 +91,14 @@ def _fits(schema: Mapping[str, Any], value: Any, path: str, out: Causes, _: _Aro
     node = Node(schema)
     if prune_part(node, copy_json(value)):
         out.append(invalid(path, value, _UNKNOWN))
-    found: Causes = []
+    causes: Causes = []
     try:
         coerce_part(node, copy_json(value), path)
-        check_embedded(node, value, path, found, root=False)
+        check_embedded(node, value, path, causes, root=False)
     except Malformed as error:
-        found.append(error.cause)
-    out += found
-    return not found
+        causes.append(error.cause)
+    out += causes
+    return not causes
 
 
 def _fits_in_meta(
@@ -107,24 +107,24 @@ def _fits_in_meta(
     """Check that a default in metadata makes metadata."""
     del schema
     node, whole = Node(around.root), around.resource(copy_json(value))
-    found: Causes = []
+    causes: Causes = []
     try:
         coerce_part(node, whole, "")
-        check_embedded(node, whole, "", found, root=False)
+        check_embedded(node, whole, "", causes, root=False)
     except Malformed as error:
-        found.append(error.cause)
-    if found:
-        told = aggregate(str(replace(cause, field=cause.field[1:])) for cause in found)
+        causes.append(error.cause)
+    if causes:
+        told = aggregate(str(replace(cause, field=cause.field[1:])) for cause in causes)
         out.append(invalid(path, value, f"must result in valid metadata: {told}"))
-    return not found
+    return not causes
 
 
 def _check(schema: Mapping[str, Any], value: Any, path: str, out: Causes, around: _Around) -> None:
     """Check a default by the schema it stands in, and by the rules there."""
-    found = Out(path, around.effort)
-    Checker(schema, loose=True).check(value, "", None, found)
-    out += found
-    if found or not _has_rules(schema):
+    problems = Out(path, around.effort)
+    Checker(schema, loose=True).check(value, "", None, problems)
+    out += problems
+    if problems or not _has_rules(schema):
         return
     from kubetrio.cel.engine import available
     from kubetrio.structural.celrules import check_rules, compiled

@@ -58,7 +58,7 @@ def compile_rules(rules: SchemaRules) -> Sequence[Cause]:
             where = f"{path}{place}.x-kubernetes-validations"
             out.append(internal(where, _UNTYPED))
         problems = problems_of(types, sizes, stored=rules.stored, faulty=faulty)
-        out.extend(_cause(found, path) for found in problems)
+        out.extend(_cause(problem, path) for problem in problems)
     except Missing:
         out.append(forbidden(path, f"x-kubernetes-validations: {NOT_INSTALLED}"))
     return out

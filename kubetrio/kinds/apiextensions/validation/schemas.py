@@ -129,15 +129,15 @@ def definition_schema(
     if schema.get("nullable"):
         out.append(forbidden(f"{where}.nullable", "nullable cannot be true at the root"))
     refused = unsupported(schema)
-    found: Causes = []
+    causes: Causes = []
     if not refused:
-        structural(schema, where, found)
-        if not found:
-            defaults(schema, where, found)
-        out.extend(found)
+        structural(schema, where, causes)
+        if not causes:
+            defaults(schema, where, causes)
+        out.extend(causes)
     faulty: set[int] = set()
     _schema(schema, where, out, _Place(faulty), root=True)
-    if not refused and not found:
+    if not refused and not causes:
         out.extend(compiler(SchemaRules(schema, where, stored, faulty)))
     elif refused and len(out) == before:
         out.append(invalid(where, "", refused))

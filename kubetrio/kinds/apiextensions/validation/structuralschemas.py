@@ -111,9 +111,9 @@ def unsupported(schema: Mapping[str, Any]) -> str:
                 f"OpenAPIV3Schema '{name.removeprefix('$') if name == '$schema' else name}' {_NOT}"
             )
     parts = (inner for inner, _ in nested(schema, ""))
-    found = next(filter(None, map(unsupported, parts)), "")
-    if found:
-        return found
+    keyword = next(filter(None, map(unsupported, parts)), "")
+    if keyword:
+        return keyword
     if schema.get(PRESERVE) is False:
         return f"internal error: '{PRESERVE}' must be true or undefined"
     if isinstance(schema.get("items"), list):
@@ -131,17 +131,17 @@ def structural(schema: Mapping[str, Any], path: str, out: Causes, *, compiles: b
         out: receives causes, sorted by what they say.
         compiles: whether patterns are compiled; those of what is stored were.
     """
-    found: Causes = []
-    _invariants(schema, "root", path, found)
+    causes: Causes = []
+    _invariants(schema, "root", path, causes)
     # kube-apiserver looks for undefined parts under the junctors of the root alone
     for inner, where in nested(schema, path):
-        _defined(inner, schema, path, where, found)
+        _defined(inner, schema, path, where, causes)
     if compiles:
         try:
-            _patterns(schema, path, found, Effort())
+            _patterns(schema, path, causes, Effort())
         except Exhausted as error:
-            found.append(forbidden(path, f"checking its patterns {error}"))
-    out.extend(sorted(found, key=str))
+            causes.append(forbidden(path, f"checking its patterns {error}"))
+    out.extend(sorted(causes, key=str))
 
 
 def _patterns(schema: Mapping[str, Any], path: str, out: Causes, effort: Effort) -> None:
@@ -244,11 +244,11 @@ def _junctors(schema: Mapping[str, Any], path: str, out: Causes, *, main: bool =
 
 def _int_or_string(schema: Mapping[str, Any]) -> bool:
     """Whether alternatives say that a value is an integer or a text, and nothing else."""
-    found = [
+    causes = [
         {name: value for name, value in item.items() if _counts_nested(name, value)}
         for item in schema.get("anyOf") or ()
     ]
-    return found == _INT_OR_STRING_ANY_OF
+    return causes == _INT_OR_STRING_ANY_OF
 
 
 def _counts_nested(name: str, value: Any) -> bool:

@@ -140,12 +140,12 @@ def default_pod_resources(spec: Json) -> None:
             _put(resources, "limits", limits)
     if not limits:
         return
-    wanted = {name: text for name, text in limits.items() if name in _SHARED or _huge(name)}
+    shared = {name: text for name, text in limits.items() if name in _SHARED or _huge(name)}
     for name, amount in pod_total(spec, "requests").items():
         if name in _SHARED:
-            wanted[name] = str(amount)
-    if not wanted.keys() <= requests.keys():
-        _put(resources, "requests", {**wanted, **requests})
+            shared[name] = str(amount)
+    if not shared.keys() <= requests.keys():
+        _put(resources, "requests", {**shared, **requests})
 
 
 _SHARED = ("cpu", "memory")

@@ -54,7 +54,7 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     Raises:
         ApiError: 409 when the pod cannot be bound.
     """
-    meta, wanted = pod["metadata"], binding.get("metadata") or {}
+    meta, binding_meta = pod["metadata"], binding.get("metadata") or {}
     name = meta["name"]
     if meta.get("deletionTimestamp"):
         why = f"pod {name} is being deleted, cannot be assigned to a host"
@@ -66,10 +66,10 @@ def bound(pod: Object, binding: Object, now: str) -> Object:
     if spec.get("schedulingGates"):
         raise conflict(BINDING, name, f"pod {name} has non-empty .spec.schedulingGates")
     changed = dict(meta)
-    annotations = {**(meta.get("annotations") or {}), **(wanted.get("annotations") or {})}
+    annotations = {**(meta.get("annotations") or {}), **(binding_meta.get("annotations") or {})}
     if annotations:
         changed["annotations"] = dict(sorted(annotations.items()))
-    labels = {**(meta.get("labels") or {}), **(wanted.get("labels") or {})}
+    labels = {**(meta.get("labels") or {}), **(binding_meta.get("labels") or {})}
     if labels:
         changed["labels"] = dict(sorted(labels.items()))
     result = {

@@ -23,8 +23,8 @@ def _same(value: H) -> H:
     """An equal value that others have, or this one.  Where many differ, nothing is shared."""
     if len(_shared) >= _MOST_SHARED:
         _shared.clear()
-    found: H = _shared.setdefault(value, value)
-    return found
+    first: H = _shared.setdefault(value, value)
+    return first
 
 
 class Owner(NamedTuple):

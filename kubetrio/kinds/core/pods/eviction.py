@@ -89,15 +89,15 @@ def budgets_of(pod: Object, budgets: Sequence[Object]) -> list[Object]:
     own = pod["metadata"].get("labels") or {}
     if not own:
         return []
-    found = []
+    selecting = []
     for budget in budgets:
         try:
             selector = labels.from_label_selector((budget.get("spec") or {}).get("selector"))
         except ValueError:
             continue
         if selector.matches(own):
-            found.append(budget)
-    return found
+            selecting.append(budget)
+    return selecting
 
 
 def ends_anyway(pod: Object) -> bool:

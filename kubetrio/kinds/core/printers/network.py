@@ -69,7 +69,7 @@ def _endpoint_texts(subsets: Any) -> Iterator[str]:
 def endpoints(obj: Json, now: float) -> list[Any]:
     """Name, Endpoints, Age."""
     subsets = items(obj, "subsets")
-    found = list(_endpoint_texts(subsets))
+    texts = list(_endpoint_texts(subsets))
     # Subsets without a ready address print as nothing at all.
-    cell = shortened(found) if found else "" if subsets else NONE
+    cell = shortened(texts) if texts else "" if subsets else NONE
     return [name(obj), cell, age(obj, now)]

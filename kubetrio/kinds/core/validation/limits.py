@@ -74,15 +74,15 @@ _ORDERS = (
 
 
 def _amounts(key: str, lists: Mapping[str, Json], path: str, out: Causes) -> None:
-    found = {name: items[key] for name, items in lists.items() if key in items}
+    amounts = {name: items[key] for name, items in lists.items() if key in items}
     for named, smaller, larger, shown, text in _ORDERS:
-        if smaller in found and larger in found:
-            one, two = found[smaller], found[larger]
+        if smaller in amounts and larger in amounts:
+            one, two = amounts[smaller], amounts[larger]
             if amount_of(one) > amount_of(two):
                 detail = text.format(one, two)
-                out.append(invalid(f"{path}.{named}[{key}]", found[shown], detail))
-    _ratio(found, f"{path}.maxLimitRequestRatio[{key}]", out)
-    default, request = found.get("default"), found.get("defaultRequest")
+                out.append(invalid(f"{path}.{named}[{key}]", amounts[shown], detail))
+    _ratio(amounts, f"{path}.maxLimitRequestRatio[{key}]", out)
+    default, request = amounts.get("default"), amounts.get("defaultRequest")
     if default is None or request is None or may_overcommit(key):
         return
     if amount_of(default) != amount_of(request):

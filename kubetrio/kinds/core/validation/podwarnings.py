@@ -250,8 +250,8 @@ def _containers(
             if key in notes and context.get("seccompProfile") is None:
                 yield f"{notes_path}[{key}]: {_FIELD_INSTEAD}"
             key = APP_ARMOR + name
-            said = context.get("appArmorProfile") or _matches(own, notes.get(key))
-            if is_template and key in notes and not said:
+            profile = context.get("appArmorProfile") or _matches(own, notes.get(key))
+            if is_template and key in notes and not profile:
                 yield (
                     f"{notes_path}[{key}]: deprecated since v1.30; "
                     'use the "appArmorProfile" field instead'

@@ -71,11 +71,11 @@ def every_container(spec: Mapping[str, Any], path: str) -> list[tuple[Json, str]
         spec: the pod's spec.
         path: its path.
     """
-    found: list[tuple[Json, str]] = []
+    pairs: list[tuple[Json, str]] = []
     for name in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(name) or ()):
-            found.append((container, f"{path}.{name}[{index}]"))
-    return found
+            pairs.append((container, f"{path}.{name}[{index}]"))
+    return pairs
 
 
 # --- profiles ---

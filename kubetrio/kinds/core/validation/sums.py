@@ -18,8 +18,8 @@ _Amounts = dict[str, Quantity]
 
 
 def _amounts(container: Mapping[str, Any], side: str) -> Json:
-    found: Json = (container.get("resources") or {}).get(side) or {}
-    return found
+    amounts: Json = (container.get("resources") or {}).get(side) or {}
+    return amounts
 
 
 def _add(total: _Amounts, more: Json) -> None:
@@ -59,8 +59,8 @@ def container_amounts(spec: Mapping[str, Any], side: str = "requests") -> _Amoun
 
 
 def _positive(amounts: Mapping[str, Any]) -> _Amounts:
-    found = {name: amount_of(amounts[name]) for name in _COMPUTE if name in amounts}
-    return {name: value for name, value in found.items() if value > ZERO}
+    positive = {name: amount_of(amounts[name]) for name in _COMPUTE if name in amounts}
+    return {name: value for name, value in positive.items() if value > ZERO}
 
 
 def _parts(spec: Mapping[str, Any]) -> Iterable[Json]:

@@ -232,12 +232,12 @@ def _warnings(new: Json, old: Json | None) -> list[str]:
             ]
         return []
     stored = {item.get("ip") for _, item in _entries(old)}
-    found: list[str] = []
+    warnings: list[str] = []
     for path, item in _entries(new):
         address = item.get("ip")
         if address and address not in stored:
-            found += ip_warnings(address, f"{path}.ip")
-    return found
+            warnings += ip_warnings(address, f"{path}.ip")
+    return warnings
 
 
 INGRESSES = Validation(

@@ -199,12 +199,12 @@ def _update_policy(new: Json, old: Json, out: Causes) -> None:
 def _policy_warnings(new: Json, old: Json | None) -> list[str]:
     if old is not None and same(new.get("spec"), old.get("spec")):
         return []
-    found: list[str] = []
+    warnings: list[str] = []
     for path, block in _blocks(new):
-        found += cidr_warnings(block.get("cidr") or "", f"{path}.cidr")
+        warnings += cidr_warnings(block.get("cidr") or "", f"{path}.cidr")
         for index, part in enumerate(block.get("except") or ()):
-            found += cidr_warnings(part, f"{path}.except[{index}]")
-    return found
+            warnings += cidr_warnings(part, f"{path}.except[{index}]")
+    return warnings
 
 
 # --- addresses and ranges of services ---
