@@ -88,8 +88,8 @@ class Chain:
         """Plugins with an opinion, remembered: there are few operations and resources."""
         resource = attributes.resource.group_resource
         key = (attributes.operation, resource, attributes.own)
-        found = asked.get(key)
-        if found is None:
+        round_ = asked.get(key)
+        if round_ is None:
             idle = getattr(Base, phase)
             step = _STEPS[phase], attributes.operation.value, "false"
             measures = self.measures
@@ -101,8 +101,8 @@ class Chain:
                 and (plugin.resources is None or resource in plugin.resources)
                 and getattr(type(plugin), phase, None) is not idle
             )
-            found = asked[key] = _Round(plugins, measures.steps[step])
-        return found
+            round_ = asked[key] = _Round(plugins, measures.steps[step])
+        return round_
 
     def _refused(
         self, plugin: Plugin | None, step: str, attributes: Attributes, begun: float, asked: float

@@ -109,25 +109,25 @@ def decode(
     """
     parsed, duplicates = _parsed(data)
     try:
-        said = find_kind(parsed)
+        gvk = find_kind(parsed)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
     text = data.decode("utf-8", "replace")
-    if not said.kind:
+    if not gvk.kind:
         raise NotRegistered(f"Object 'Kind' is missing in '{text}'")
-    if not said.version:
+    if not gvk.version:
         raise NotRegistered(f"Object 'apiVersion' is missing in '{text}'")
-    shape = kinds.get((said.api_version, said.kind))
+    shape = kinds.get((gvk.api_version, gvk.kind))
     if shape is None:
         raise NotRegistered(
-            f"no kind {quote(said.kind)} is registered for version {quote(said.api_version)} "
+            f"no kind {quote(gvk.kind)} is registered for version {quote(gvk.api_version)} "
             f'in scheme "{location}"'
         )
     notes = [duplicates] if duplicates else []
     value = _cleaned(shape, parsed, notes)
     if strict and notes:
         raise ConfigurationError(f"strict decoding error: {', '.join(notes)}")
-    return {**value, "apiVersion": said.api_version, "kind": said.kind}
+    return {**value, "apiVersion": gvk.api_version, "kind": gvk.kind}
 
 
 def decode_unversioned(data: bytes, shape: Shape) -> Object:
@@ -266,8 +266,8 @@ def _number(value: Any) -> orjson.Fragment:
 
 
 def _is_other(data: bytes) -> bool:
-    said = find_kind(_parsed(data)[0])
-    return (said.group, said.version, said.kind) in _OTHERS
+    gvk = find_kind(_parsed(data)[0])
+    return (gvk.group, gvk.version, gvk.kind) in _OTHERS
 
 
 def _is_unversioned(data: bytes) -> bool:

@@ -36,8 +36,8 @@ def name_in(obj: Object | None) -> str:
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
     """The labels of an object."""
-    found = ((obj or {}).get("metadata") or {}).get("labels")
-    return found if isinstance(found, dict) else {}
+    labels = ((obj or {}).get("metadata") or {}).get("labels")
+    return labels if isinstance(labels, dict) else {}
 
 
 def equivalents(resource: Kind) -> tuple[Kind, ...]:
@@ -124,10 +124,10 @@ class Criteria:
         # Most policies are about other resources: that is the cheapest to tell.
         resource = attributes.resource
         if self._rules:
-            found = self._first(self._rules, attributes)
-            if found is None:
+            matched = self._first(self._rules, attributes)
+            if matched is None:
                 return None
-            resource = found
+            resource = matched
         if self._excluded and self._first(self._excluded, attributes) is not None:
             return None
         if not self._objects.empty and not (

@@ -61,8 +61,8 @@ class Lookup:
 
     async def get(self, key: str) -> Object | None:
         """One object by its storage key, not remembered."""
-        found = await self._store.get(key)
-        return None if found is None else orjson.loads(found.value)
+        stored = await self._store.get(key)
+        return None if stored is None else orjson.loads(stored.value)
 
 
 def _prefix(collection: str) -> str:

@@ -114,10 +114,10 @@ class Availability(Reconciler):
         if route is None:
             await self._say(service, LOCAL)
             return
-        found = await self._check(route)
-        await self._say(service, found)
-        if found[1] == "FailedDiscoveryCheck":
-            raise NotReached(found[2])
+        outcome = await self._check(route)
+        await self._say(service, outcome)
+        if outcome[1] == "FailedDiscoveryCheck":
+            raise NotReached(outcome[2])
         self.queue.add_after(key, RESYNC_S)
 
     def _follow(self, key: str, route: Route | None) -> None:
@@ -199,12 +199,12 @@ class Availability(Reconciler):
         async with trio.open_nursery() as nursery:
 
             async def again() -> None:
-                found = await self._asked(route)
-                if found is None:
+                failure = await self._asked(route)
+                if failure is None:
                     failures.clear()
                     nursery.cancel_scope.cancel()
                 elif failures:
-                    failures.append(found)
+                    failures.append(failure)
 
             for _ in range(ATTEMPTS - 1):
                 nursery.start_soon(again)
@@ -277,13 +277,13 @@ class Availability(Reconciler):
 def _with_condition(service: Object, found: Found, now: float) -> Object:
     status, reason, message = found
     conditions = [dict(one) for one in (service.get("status") or {}).get("conditions") or ()]
-    said = next((one for one in conditions if one.get("type") == AVAILABLE), None)
-    if said is None:
-        said = {"type": AVAILABLE}
-        conditions.append(said)
-    if said.get("status") != status:
-        said["status"], said["lastTransitionTime"] = status, format_time(now)
-    said["reason"], said["message"] = reason, message
+    condition = next((one for one in conditions if one.get("type") == AVAILABLE), None)
+    if condition is None:
+        condition = {"type": AVAILABLE}
+        conditions.append(condition)
+    if condition.get("status") != status:
+        condition["status"], condition["lastTransitionTime"] = status, format_time(now)
+    condition["reason"], condition["message"] = reason, message
     return {
         **service,
         "metadata": dict(service["metadata"]),

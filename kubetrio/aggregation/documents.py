@@ -214,11 +214,11 @@ class Discovery(Reconciler):
         entry: Object = {"version": route.group_version.version}
         try:
             with trio.fail_after(DISCOVERY_LIMIT_S):
-                found = await self._versions(route)
+                versions = await self._versions(route)
         except (*NOT_THERE, NotHad, ValueError, trio.TooSlowError) as error:
             self._documents.set_entry(key, {**entry, "freshness": "Stale"})
             raise NotHad(f"{type(error).__name__}: {error}") from error
-        entry |= found.get(route.group_version) or {}
+        entry |= versions.get(route.group_version) or {}
         self._documents.set_entry(key, {**entry, "freshness": "Current"})
         self._dirty[key] = trio.current_time() + REFRESH_S
         self.queue.add_after(key, REFRESH_S)
@@ -319,13 +319,13 @@ class OpenApi(Reconciler):
         paths = _read(answer.body).get("paths")
         if not isinstance(paths, dict):
             raise ValueError("no index of OpenAPI v3")
-        wanted = (route.path[1:], f"apis/{route.group_version.group}")
-        found: dict[str, str] = {}
-        for path in wanted:
+        prefixes = (route.path[1:], f"apis/{route.group_version.group}")
+        urls: dict[str, str] = {}
+        for path in prefixes:
             url = (paths.get(path) or {}).get("serverRelativeURL") if path in paths else None
             if isinstance(url, str) and url.startswith(f"/openapi/v3/{path}"):
-                found[path] = url
-        return found
+                urls[path] = url
+        return urls
 
     async def _swagger(self, route: Route) -> Object | None:
         """What v2 says of the version; None when it says the same as before."""
@@ -376,10 +376,10 @@ def _read(body: bytes) -> Object:
     Raises:
         ValueError: it is no JSON object.
     """
-    found = orjson.loads(body)
-    if not isinstance(found, dict):
+    document = orjson.loads(body)
+    if not isinstance(document, dict):
         raise ValueError("no JSON object")
-    return found
+    return document
 
 
 def _aggregated(document: Object) -> dict[GroupVersion, Object]:
@@ -388,13 +388,13 @@ def _aggregated(document: Object) -> dict[GroupVersion, Object]:
     Raises:
         ValueError: it is none.
     """
-    found: dict[GroupVersion, Object] = {}
+    versions: dict[GroupVersion, Object] = {}
     try:
         for group in document.get("items") or ():
             for version in group.get("versions") or ():
                 name = GroupVersion(group["metadata"].get("name") or "", version["version"])
                 resources = [checked(one) for one in version.get("resources") or ()]
-                found[name] = {"resources": resources} if resources else {}
+                versions[name] = {"resources": resources} if resources else {}
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("no APIGroupDiscoveryList") from error
-    return found
+    return versions

@@ -255,14 +255,14 @@ class FrontProxy:
             self._contexts.move_to_end(key)
             return kept[1]
         try:
-            made = await self._env.run_blocking(self._make, ca, insecure)
+            context = await self._env.run_blocking(self._make, ca, insecure)
         except (OSError, ValueError, PkiError) as error:  # ssl.SSLError is an OSError
             why = error.reason if isinstance(error, ssl.SSLError) else None
             raise Unusable(why or str(error)) from error
-        self._contexts[key] = (now, made)
+        self._contexts[key] = (now, context)
         if len(self._contexts) > KEPT_CONTEXTS:
             self._contexts.popitem(last=False)
-        return made
+        return context
 
     def _make(self, ca: bytes, insecure: bool) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

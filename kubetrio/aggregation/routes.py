@@ -75,8 +75,8 @@ def condition_of(service: Object) -> Object | None:
     """What an APIService says of its availability, None if it says nothing."""
     for one in (service.get("status") or {}).get("conditions") or ():
         if one.get("type") == AVAILABLE:
-            found: Object = one
-            return found
+            condition: Object = one
+            return condition
     return None
 
 

@@ -95,7 +95,7 @@ class Services:
     async def _endpoint(self, namespace: str, name: str, port_name: str) -> Address | None:
         """One of the endpoints that are ready, by chance."""
         slices = self._registry.resources[SLICES]
-        found: list[Address] = []
+        addresses: list[Address] = []
         for each in await self._objects.under(slices.key(namespace, "")):
             labels = each["metadata"].get("labels") or {}
             if labels.get(SERVICE_LABEL) != name or each.get("addressType") == "FQDN":
@@ -110,9 +110,9 @@ class Services:
             )
             if number is None:
                 continue
-            found += [
+            addresses += [
                 (endpoint["addresses"][0], number)
                 for endpoint in each.get("endpoints") or ()
                 if (endpoint.get("conditions") or {}).get("ready") is not False
             ]
-        return self._env.rng.choice(found) if found else None
+        return self._env.rng.choice(addresses) if addresses else None

@@ -180,11 +180,11 @@ def _incidental(obj: Object, old: Object | None) -> bool:
 
 def compacted(rules: Iterable[Object]) -> list[Object]:
     """Broken down rules, with those joined that differ in their verbs only."""
-    found: list[Object] = []
+    rules_out: list[Object] = []
     joined: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for rule in rules:
         if "nonResourceURLs" in rule:
-            found.append(rule)
+            rules_out.append(rule)
             continue
         names = rule.get("resourceNames") or ()
         key = (rule["apiGroups"][0], rule["resources"][0], *names)
@@ -193,7 +193,7 @@ def compacted(rules: Iterable[Object]) -> list[Object]:
             joined[key] = {name: list(value) for name, value in rule.items()}
         else:
             same["verbs"] += rule["verbs"]
-    return [*found, *joined.values()]
+    return [*rules_out, *joined.values()]
 
 
 def _shown(rule: Object) -> str:

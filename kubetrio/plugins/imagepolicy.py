@@ -304,9 +304,9 @@ def _review_of(answer: Answer) -> Review:
         raise ReviewError("couldn't get version/kind; json parse error") from None
     if not isinstance(value, dict):
         raise ReviewError("couldn't get version/kind; json parse error")
-    said = (value.get("apiVersion", VERSION), value.get("kind", "ImageReview"))
-    if said != (VERSION, "ImageReview"):
-        raise ReviewError(f'no kind "{said[1]}" is registered for version "{said[0]}"')
+    type_named = (value.get("apiVersion", VERSION), value.get("kind", "ImageReview"))
+    if type_named != (VERSION, "ImageReview"):
+        raise ReviewError(f'no kind "{type_named[1]}" is registered for version "{type_named[0]}"')
     status = {} if value.get("status") is None else value["status"]
     if not isinstance(status, dict):
         raise ReviewError(UNUSABLE)

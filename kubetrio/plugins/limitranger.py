@@ -113,7 +113,7 @@ def _violations(limit: Object, asked: Amounts, allowed: Amounts) -> Iterator[str
 
 def pod_violations(pod: Object, limit_range: Object) -> list[str]:
     """What of a limit range a pod violates, in the order of the limits."""
-    found: list[str] = []
+    problems: list[str] = []
     spec = pod["spec"]
     for limit in limit_range["spec"].get("limits") or ():
         if limit["type"] == "Container":
@@ -122,30 +122,30 @@ def pod_violations(pod: Object, limit_range: Object) -> list[str]:
                 asked, allowed = (
                     quantity.amounts(resources.get(key)) for key in ("requests", "limits")
                 )
-                found += _violations(limit, asked, allowed)
+                problems += _violations(limit, asked, allowed)
         elif limit["type"] == "Pod":
-            found += _violations(limit, total(spec, "requests"), total(spec, "limits"))
-    return found
+            problems += _violations(limit, total(spec, "requests"), total(spec, "limits"))
+    return problems
 
 
 def claim_violations(claim: Object, limit_range: Object) -> list[str]:
     """What of a limit range a claim violates."""
     resources = (claim.get("spec") or {}).get("resources") or {}
     asked = quantity.amounts(resources.get("requests"))
-    found: list[str] = []
+    problems: list[str] = []
     for limit in limit_range["spec"].get("limits") or ():
         if limit["type"] != "PersistentVolumeClaim":
             continue
         for name, value in sorted((limit.get("min") or {}).items()):
-            found += _minimum(limit["type"], name, quantity.from_json(value), asked, {})
+            problems += _minimum(limit["type"], name, quantity.from_json(value), asked, {})
         for name, value in sorted((limit.get("max") or {}).items()):
             high = quantity.from_json(value)
             rule = f"maximum {name} usage per {limit['type']} is {high}"
             if name not in asked:
-                found.append(f"{rule}.  No request is specified")
+                problems.append(f"{rule}.  No request is specified")
             elif asked[name] > high:
-                found.append(f"{rule}, but request is {asked[name]}")
-    return found
+                problems.append(f"{rule}, but request is {asked[name]}")
+    return problems
 
 
 class LimitRanger(Base):
@@ -185,6 +185,6 @@ class LimitRanger(Base):
             return
         for each in await self._ranges(attributes):
             pods = attributes.resource.group_resource == PODS
-            found = pod_violations(obj, each) if pods else claim_violations(obj, each)
-            if found:
-                raise denied(attributes, aggregate(found))
+            problems = pod_violations(obj, each) if pods else claim_violations(obj, each)
+            if problems:
+                raise denied(attributes, aggregate(problems))

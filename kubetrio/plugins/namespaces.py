@@ -63,8 +63,8 @@ class Namespaces:
             known = self._known[namespace] = self._summary(obj)
             return known
         # The store may be ahead of the commit stream, but what is ahead is not remembered.
-        found = await self._store.get(PREFIX + namespace)
-        return None if found is None else self._summary(orjson.loads(found.value))
+        stored = await self._store.get(PREFIX + namespace)
+        return None if stored is None else self._summary(orjson.loads(stored.value))
 
     async def get(self, namespace: str) -> dict[str, Any] | None:
         """A whole namespace; it must not be changed."""
@@ -72,8 +72,8 @@ class Namespaces:
         obj = self._informer.lister.get(namespace)
         if obj is not None:
             return obj
-        found = await self._store.get(PREFIX + namespace)
-        return None if found is None else orjson.loads(found.value)
+        stored = await self._store.get(PREFIX + namespace)
+        return None if stored is None else orjson.loads(stored.value)
 
     def _summary(self, obj: dict[str, Any]) -> _Known:
         labels = (obj.get("metadata") or {}).get("labels") or {}

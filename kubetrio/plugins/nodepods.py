@@ -28,10 +28,10 @@ class Lacking(Exception):
 
 
 async def _pod(lookup: Lookup, namespace: str, name: str) -> Object:
-    found = await lookup.get(f"/registry/pods/{namespace}/{name}")
-    if found is None:
+    pod = await lookup.get(f"/registry/pods/{namespace}/{name}")
+    if pod is None:
         raise not_found(GroupResource("", "pod"), name)
-    return found
+    return pod
 
 
 def _node_name(pod: Object | None) -> str:
@@ -100,10 +100,10 @@ class NodePods:
             raise Lacking(f"{only} a controller owner reference set to itself")
         if owner.get("blockOwnerDeletion"):
             raise Lacking(f"node {me} must not set blockOwnerDeletion on an owner reference")
-        found = await self._lookup.get(f"/registry/minions/{node}")
-        if found is None:
+        node_object = await self._lookup.get(f"/registry/minions/{node}")
+        if node_object is None:
             raise not_found(GroupResource("", "node"), node)
-        uid = found["metadata"]["uid"]
+        uid = node_object["metadata"]["uid"]
         if owner.get("uid") != uid:
             raise Lacking(f"node {node} UID mismatch: expected {owner.get('uid')} got {uid}")
         if referred := reference(pod["spec"]):
@@ -276,19 +276,19 @@ class NodeTokens:
         if len(audiences) > 1:
             raise Lacking("node may only request 0 or 1 audiences")
         audience = audiences[0] if audiences else ""
-        found, errors = False, []
+        present, errors = False, []
         for volume in pod["spec"].get("volumes") or ():
             tokens = [source.get("serviceAccountToken") for source in _sources(volume)]
             if any(one is not None and (one.get("audience") or "") == audience for one in tokens):
-                found = True
+                present = True
                 break
             try:
                 if await self._of_driver(await self._driver(pod, volume), audience):
-                    found = True
+                    present = True
                     break
             except Lacking as error:
                 errors.append(str(error))
-        if found:
+        if present:
             return
         if errors:
             told = aggregate(errors)
@@ -308,11 +308,11 @@ class NodeTokens:
             )
 
     async def _get(self, prefix: str, resource: str, name: str) -> Object:
-        found = await self._lookup.get(f"/registry/{prefix}{name}")
-        if found is None:
+        obj = await self._lookup.get(f"/registry/{prefix}{name}")
+        if obj is None:
             shown = name.rpartition("/")[2]
             raise Lacking(f"{resource} {quote(shown)} not found")
-        return found
+        return obj
 
     async def _driver(self, pod: Object, volume: Object) -> str:
         """The CSI driver of a volume, empty if it has none."""

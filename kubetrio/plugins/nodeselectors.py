@@ -58,7 +58,7 @@ def labels_of(selector: str) -> dict[str, str]:
     Raises:
         ApiError: 500, it is none, as in kube-apiserver.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for term in selector.split(",") if selector else ():
         parts = term.split("=")
         if len(parts) != 2:
@@ -68,8 +68,8 @@ def labels_of(selector: str) -> dict[str, str]:
             raise _wrong("<nil>", key, wrong)
         if wrong := label_value(value):
             raise _wrong(f"[{key}]", value, wrong)
-        found[key] = value
-    return found
+        labels[key] = value
+    return labels
 
 
 def _wrong(path: str, value: str, messages: list[str]) -> ApiError:
@@ -100,11 +100,11 @@ class PodNodeSelector(Base):
         pod = about(attributes, PODS)
         if pod is None:
             return
-        wanted = await self._wanted(attributes.namespace)
+        selector = await self._wanted(attributes.namespace)
         own = pod["spec"].get("nodeSelector") or {}
-        self._compare(pod, wanted, own)
-        if wanted:
-            put(pod, "spec", POD_SPEC, nodeSelector=dict(sorted({**wanted, **own}.items())))
+        self._compare(pod, selector, own)
+        if selector:
+            put(pod, "spec", POD_SPEC, nodeSelector=dict(sorted({**selector, **own}.items())))
         await self.validate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -140,8 +140,8 @@ class PodNodeSelector(Base):
         if namespace is None:
             raise internal_error(f"namespace {name} does not exist")
         annotations = namespace["metadata"].get("annotations") or {}
-        said = annotations.get(ANNOTATION)
-        return labels_of(self._selectors.get(CLUSTER, "") if said is None else said)
+        text = annotations.get(ANNOTATION)
+        return labels_of(self._selectors.get(CLUSTER, "") if text is None else text)
 
 
 def node_selector(context: PluginContext) -> Plugin:

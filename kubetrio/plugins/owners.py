@@ -85,9 +85,9 @@ class OwnerReferencesPermissionEnforcement(Base):
                 await self._may_block(attributes, owner)
 
     async def _may_block(self, attributes: Attributes, owner: Object) -> None:
-        found = False
+        blocking = False
         for asked in self._finalizers(attributes, owner):
-            found = True
+            blocking = True
             verdict = await verdict_of(self._authorize, asked)
             if verdict.decision is not Decision.ALLOW:
                 raise denied(
@@ -95,7 +95,7 @@ class OwnerReferencesPermissionEnforcement(Base):
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource "
                     f"you can't set finalizers on: {verdict.reason}, {verdict.error or NIL}",
                 )
-        if not found:
+        if not blocking:
             version, kind = owner["apiVersion"], owner["kind"]
             raise denied(
                 attributes,

@@ -52,12 +52,12 @@ class Priority(Base):
 
     async def _resolve(self, attributes: Attributes, pod: Object) -> None:
         spec = pod["spec"]
-        wanted = spec.get("priorityClassName") or ""
+        class_name = spec.get("priorityClassName") or ""
         chosen: Object | None
-        if wanted:
-            chosen = (await self._lookup.all(COLLECTION)).get(wanted)
+        if class_name:
+            chosen = (await self._lookup.all(COLLECTION)).get(class_name)
             if chosen is None:
-                raise denied(attributes, f"no PriorityClass with name {wanted} was found")
+                raise denied(attributes, f"no PriorityClass with name {class_name} was found")
         else:
             chosen = await self._default()
         values: Object = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}

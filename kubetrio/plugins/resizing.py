@@ -51,9 +51,9 @@ class PersistentVolumeClaimResize(Base):
         if (old.get("status") or {}).get("phase") != "Bound":
             raise denied(attributes, "Only bound persistent volume claims can be expanded")
         name = _class_name(claim)
-        found = (await self._lookup.all("storageclasses")).get(name)
+        storage_class = (await self._lookup.all("storageclasses")).get(name)
         same = bool(name) and name == _class_name(old)
-        if found is None or not same or not found.get("allowVolumeExpansion"):
+        if storage_class is None or not same or not storage_class.get("allowVolumeExpansion"):
             raise denied(
                 attributes,
                 "only dynamically provisioned pvc can be resized and the storageclass that "

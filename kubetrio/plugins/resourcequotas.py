@@ -116,8 +116,8 @@ class ResourceQuota(Base):
                     failed.append(quota["metadata"]["name"])
             if not failed:
                 return
-            found = await self._quotas.of(attributes.namespace)
-            quotas = [quota for quota in found if quota["metadata"]["name"] in failed]
+            limits = await self._quotas.of(attributes.namespace)
+            quotas = [quota for quota in limits if quota["metadata"]["name"] in failed]
         raise conflict(QUOTAS, failed[0], OBJECT_MODIFIED)
 
     def _check_covered(self, attributes: Attributes, obj: Object, quotas: Sequence[Object]) -> None:

@@ -41,10 +41,10 @@ class RuntimeClass(Base):
         name = pod["spec"].get("runtimeClassName")
         if name is None:
             return None
-        found = (await self._lookup.all(COLLECTION)).get(name)
-        if found is None:
+        runtime_class = (await self._lookup.all(COLLECTION)).get(name)
+        if runtime_class is None:
             raise denied(attributes, f"pod rejected: RuntimeClass {quote(name)} not found")
-        return found
+        return runtime_class
 
     async def mutate(self, attributes: Attributes) -> None:
         """Give a pod its class's overhead, node selector and tolerations."""

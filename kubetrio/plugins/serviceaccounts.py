@@ -68,9 +68,9 @@ def token_volume(name: str) -> Object:
 def wants_token(account: Object, spec: Object) -> bool:
     """Whether a pod gets a token: it may say so itself, else its account."""
     for one in (spec, account):
-        said = one.get("automountServiceAccountToken")
-        if said is not None:
-            return bool(said)
+        choice = one.get("automountServiceAccountToken")
+        if choice is not None:
+            return bool(choice)
     return True
 
 
@@ -134,10 +134,10 @@ def secret_names(spec: Object) -> Iterator[str]:
             yield name
     for volume in spec.get("volumes") or ():
         for kind, way in SECRETS_OF.items():
-            found: Any = volume.get(kind)
+            reference: Any = volume.get(kind)
             for member in way:
-                found = (found or {}).get(member)
-            yield found or ""
+                reference = (reference or {}).get(member)
+            yield reference or ""
         for source in (volume.get("projected") or {}).get("sources") or ():
             yield (source.get("secret") or {}).get("name") or ""
 
@@ -284,21 +284,21 @@ class ServiceAccount(Base):
     async def _account(self, attributes: Attributes, name: str) -> Object:
         """An account; the default one may just be on its way, as it is made for each namespace."""
         key = f"{ACCOUNT_KEYS}{attributes.namespace}/{name}"
-        found = await self._objects.get(key)
-        if found is None and name == DEFAULT:
+        account = await self._objects.get(key)
+        if account is None and name == DEFAULT:
             pause_s = self._rng.uniform(SHORTEST_S, LONGEST_S)
             for _ in range(TRIES - 1):
                 await trio.sleep(pause_s)
-                found = await self._objects.get(key)
-                if found is not None:
+                account = await self._objects.get(key)
+                if account is not None:
                     break
-        if found is None:
+        if account is None:
             raise denied(
                 attributes,
                 f"error looking up service account {attributes.namespace}/{name}: "
                 f'serviceaccount "{name}" not found',
             )
-        return found
+        return account
 
 
 def _is_mirror(pod: Object) -> bool:

@@ -329,18 +329,18 @@ def admission(
     # No plugins, and so never switched off: storages of kube-apiserver do this.
     first: Plugin = ParameterRights(lookup, server.authorize, server.registry)
     last: Plugin = EscalationCheck(rbac, server.authorize)
-    made: dict[str, Plugin | None] = {plugin.name: plugin for plugin in more}
+    plugins: dict[str, Plugin | None] = {plugin.name: plugin for plugin in more}
 
     def chain() -> Chain:
-        there = [plugin for name in names if (plugin := made.get(name)) is not None]
+        there = [plugin for name in names if (plugin := plugins.get(name)) is not None]
         return Chain([first, *there, last], measures)
 
     context = _context(server, lookup, measures, files, lambda: server.providing(chain()))
     table = _rows()
-    rows = [table[name] for name in names if name not in made]
+    rows = [table[name] for name in names if name not in plugins]
     for row in sorted(rows, key=lambda row: row.writes):  # what writes asks the others
-        made[row.name] = _made(row, context)
-    _tell([(name, made[name] or table[name].idle) for name in names])
+        plugins[row.name] = _made(row, context)
+    _tell([(name, plugins[name] or table[name].idle) for name in names])
     return chain()
 
 

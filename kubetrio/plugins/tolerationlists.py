@@ -165,10 +165,10 @@ def _read(text: str) -> Tolerations:
 
     element = shape_of({"$ref": "io.k8s.api.core.v1.Toleration"})
     try:
-        found = Walk({}, []).clean(Shape(ShapeKind.LIST, "[]v1.Toleration", element), value)
+        tolerations = Walk({}, []).clean(Shape(ShapeKind.LIST, "[]v1.Toleration", element), value)
     except GoJsonError as error:
         raise ApiError(500, "", str(error)) from None
-    return [one or {} for one in found]
+    return [one or {} for one in tolerations]
 
 
 def merged(every: Tolerations) -> Tolerations:

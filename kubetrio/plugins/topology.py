@@ -48,8 +48,8 @@ class PodTopologyLabels(Base):
             return
         if not node:
             return
-        found = await self._lookup.get(NODE_KEYS + node)
-        known = (found or {}).get("metadata", {}).get("labels") or {}
+        node_object = await self._lookup.get(NODE_KEYS + node)
+        known = (node_object or {}).get("metadata", {}).get("labels") or {}
         copied = {key: known[key] for key in LABELS if key in known}
         if copied:
             meta = obj.setdefault("metadata", {})

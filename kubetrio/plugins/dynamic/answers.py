@@ -80,12 +80,12 @@ class Answers:
             return None
         if self._waited >= MOST_WAITED:
             raise ValueError(OUT_OF_BUDGET)
-        found = self._authorize(asked)
-        if isinstance(found, Verdict):
-            self._known[asked] = found
-            return found
+        decision = self._authorize(asked)
+        if isinstance(decision, Verdict):
+            self._known[asked] = decision
+            return decision
         self._waited += 1
-        self._asked[asked] = found
+        self._asked[asked] = decision
         return None
 
     async def decided(self, evaluate: Callable[[], T]) -> T:
@@ -129,8 +129,8 @@ class Answers:
 
     async def _wait(self) -> None:
         """Have the answers to what was asked."""
-        wanted, self._wanted = self._wanted, []
-        for question in wanted:
+        questions, self._wanted = self._wanted, []
+        for question in questions:
             if question not in self._known:
                 self._found(question)
         asked, self._asked = self._asked, {}
@@ -162,8 +162,8 @@ def answers_of(memory: dict[str, Any], authorize: Authorize, thread: RunBlocking
         authorize: the server's authorizers.
         thread: runs evaluations that take long.
     """
-    found: Answers = memory.setdefault("answers", Answers(authorize, thread))
-    return found
+    answers: Answers = memory.setdefault("answers", Answers(authorize, thread))
+    return answers
 
 
 def _asker(user: UserInfo, question: Question) -> UserInfo:

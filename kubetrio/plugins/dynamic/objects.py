@@ -106,21 +106,21 @@ def read_back(
         ApiError: 500, it is another kind or does not fit.
     """
     report = Report()
-    found = _read_back(patched, attributes, matched, report)
+    obj = _read_back(patched, attributes, matched, report)
     if strict and report:
         raise internal_error(report.error)
-    return found
+    return obj
 
 
 def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Report) -> Object:
-    wanted = kind_in(matched, attributes.subresource)
+    kind_expected = kind_in(matched, attributes.subresource)
     try:
-        said = find_kind(gojson.Parsed(patched, [], {}))
+        gvk_named = find_kind(gojson.Parsed(patched, [], {}))
     except ValueError as error:
         raise internal_error(str(error)) from None
-    if not matched.builtin and wanted == matched.group_version_kind:
-        return _custom(patched, said, wanted, matched, report)
-    gvk, scheme = with_defaults(said, wanted), scheme_of(wanted.group)
+    if not matched.builtin and kind_expected == matched.group_version_kind:
+        return _custom(patched, gvk_named, kind_expected, matched, report)
+    gvk, scheme = with_defaults(gvk_named, kind_expected), scheme_of(kind_expected.group)
     if not scheme.knows(gvk):
         shown_as = _version(gvk)
         raise internal_error(
@@ -131,14 +131,14 @@ def _read_back(patched: Any, attributes: Attributes, matched: Kind, report: Repo
         decoded = scheme.decode(gvk, patched, report, {})
     except ValueError as error:
         raise internal_error(str(error)) from None
-    if gvk != wanted:
+    if gvk != kind_expected:
         versioned = scheme.go_names(gvk)[0]
-        internal = scheme.go_names(wanted)[1]
+        internal = scheme.go_names(kind_expected)[1]
         raise ApiError(500, "", f"converting ({versioned}) to ({internal}): unknown conversion")
-    found: Object = {**decoded, "kind": wanted.kind, "apiVersion": _version(wanted)}
+    obj: Object = {**decoded, "kind": kind_expected.kind, "apiVersion": _version(kind_expected)}
     if _is_stored(attributes, matched):
-        matched.rules.default(found)
-    return found
+        matched.rules.default(obj)
+    return obj
 
 
 def _custom(

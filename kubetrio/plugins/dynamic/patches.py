@@ -41,17 +41,17 @@ def operations_in(patch: bytes) -> list[Any]:
         UndecodablePatch: it is no list of objects.
     """
     try:
-        found = gojson.parse(patch).value
+        operations = gojson.parse(patch).value
     except GoJsonError as error:
         raise UndecodablePatch(str(error)) from None
-    if found is None:
+    if operations is None:
         return []
-    if not isinstance(found, list):
-        raise UndecodablePatch(_unfit(found, "Patch"))
-    for item in found:
+    if not isinstance(operations, list):
+        raise UndecodablePatch(_unfit(operations, "Patch"))
+    for item in operations:
         if item is not None and not isinstance(item, dict):
             raise UndecodablePatch(_unfit(item, "Operation"))
-    return found
+    return operations
 
 
 def _unfit(value: Any, what: str) -> str:

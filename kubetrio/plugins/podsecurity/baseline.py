@@ -287,8 +287,8 @@ def sysctls(safe: frozenset[str]) -> CheckPod:
     """Sysctls are these, which concern the pod alone."""
 
     def check(pod: Object) -> Violation | None:
-        wanted = [each["name"] for each in context_of(pod["spec"]).get("sysctls") or ()]
-        bad = [name for name in wanted if name not in safe]
+        names = [each["name"] for each in context_of(pod["spec"]).get("sysctls") or ()]
+        bad = [name for name in names if name not in safe]
         return Violation("forbidden sysctls", ", ".join(bad)) if bad else None
 
     return check

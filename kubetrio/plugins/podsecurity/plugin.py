@@ -217,7 +217,7 @@ class PodSecurity(Base):
         if not policy.beside(self._defaults):
             return
         labels = ((attributes.obj or {}).get("metadata") or {}).get("labels") or {}
-        said = ", ".join(
+        settings = ", ".join(
             f"{mode}={standard}"
             for mode, standard in (
                 ("enforce", policy.enforce),
@@ -229,7 +229,7 @@ class PodSecurity(Base):
         )
         text = (
             f"namespace {quote(attributes.name)} is exempt from Pod Security, "
-            f"and the policy ({said}) will be ignored"
+            f"and the policy ({settings}) will be ignored"
         )
         attributes.warn([text])
 
@@ -241,10 +241,10 @@ class PodSecurity(Base):
         groups: dict[str, list[str]] = {}
         checked = 0
         for pod in pods[:PODS_CHECKED]:
-            found = violations(standard, pod)
+            problems = violations(standard, pod)
             checked += 1
-            if found:
-                reasons = ", ".join(each.reason for each in found)
+            if problems:
+                reasons = ", ".join(each.reason for each in problems)
                 groups.setdefault(reasons, []).append(pod["metadata"]["name"])
             if trio.current_time() >= until:
                 break
@@ -279,8 +279,8 @@ class Findings:
         """A standard, and what violates it; empty if nothing does."""
         known = self._known.get(standard)
         if known is None:
-            found = ", ".join(map(str, violations(standard, self._pod)))
-            known = f"{quote(str(standard))}: {found}" if found else ""
+            text = ", ".join(map(str, violations(standard, self._pod)))
+            known = f"{quote(str(standard))}: {text}" if text else ""
             self._known[standard] = known
         return known
 

@@ -89,8 +89,8 @@ def minor_of(version: str) -> int | None:
     """
     if version == LATEST:
         return None
-    found = _VERSION.fullmatch(version)
-    if found is None or not is_int64(minor := int(found[1])):
+    parts = _VERSION.fullmatch(version)
+    if parts is None or not is_int64(minor := int(parts[1])):
         raise ValueError(VERSION_MUST)
     return minor
 

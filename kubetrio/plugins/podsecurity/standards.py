@@ -143,18 +143,18 @@ def _checks(level: str, minor: int) -> tuple[CheckPod, ...]:
     """What a standard checks: the baseline first, then what is restricted beyond it."""
     if level == PRIVILEGED:
         return ()
-    found = [
+    checks = [
         (check, how)
         for check in CHECKS
         if level in (check.level, RESTRICTED) and (how := check.at(minor)) is not None
     ]
-    replaced = {check.replaces for check, _ in found}
-    return tuple(how for check, how in found if check.name not in replaced)
+    replaced = {check.replaces for check, _ in checks}
+    return tuple(how for check, how in checks if check.name not in replaced)
 
 
 def violations(standard: Standard, pod: Object) -> list[Violation]:
     """What of a standard a pod, or a template of pods, violates."""
     # Versions to come have no rules of their own yet, so nothing is remembered for them.
     minor = NEWEST if standard.minor is None else min(standard.minor, NEWEST)
-    found = (check(pod) for check in _checks(standard.level, minor))
-    return [each for each in found if each is not None]
+    results = (check(pod) for check in _checks(standard.level, minor))
+    return [each for each in results if each is not None]

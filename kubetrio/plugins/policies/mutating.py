@@ -117,9 +117,9 @@ class MutatingPolicies:
         memory.last = deepcopy(attributes.obj) if attributes.repeat else None
         if attributes.repeat:
             memory.changed()
-        found = [problem for problem in problems if problem.invocation.policy.fails]
-        if found:
-            raise _refusal(attributes, found)
+        failing = [problem for problem in problems if problem.invocation.policy.fails]
+        if failing:
+            raise _refusal(attributes, failing)
 
     async def _carry_out(
         self,

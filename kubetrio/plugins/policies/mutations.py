@@ -103,16 +103,16 @@ def _decoded(obj: Object, resource: Kind) -> Object:
 
 
 def _patched(obj: Object, operations: list[Any]) -> Object | None:
-    made = []
+    patches = []
     for operation in operations:
         if "value" in operation:
             _check_names(operation["value"], ())
         plain: Object = _plain(operation)
         if not plain.get("from"):
             plain.pop("from", None)
-        made.append(plain)
+        patches.append(plain)
     try:
-        patched: Object = applied(obj, made)
+        patched: Object = applied(obj, patches)
     except FailedPatch as error:
         if error.tested:
             return None

@@ -30,13 +30,13 @@ def param_resource(registry: LiveRegistry, kind: Mapping[str, Any]) -> Kind:
         ConfigurationError: there is none.
     """
     api_version, name = kind.get("apiVersion") or "", kind.get("kind") or ""
-    wanted = GroupVersionKind(*GroupVersion.parse(api_version), name)
-    found = registry.by_kind.get(wanted)
-    if found is None:
+    gvk = GroupVersionKind(*GroupVersion.parse(api_version), name)
+    resource = registry.by_kind.get(gvk)
+    if resource is None:
         raise ConfigurationError(
             f"failed to find resource referenced by paramKind: '{api_version}, Kind={name}'"
         )
-    return found
+    return resource
 
 
 async def params_of(
@@ -72,23 +72,23 @@ async def params_of(
                 "cannot use namespaced paramRef in policy binding that matches cluster-scoped "
                 "resources"
             )
-    found: list[Object | None] = []
+    objects: list[Object | None] = []
     if ref.get("name"):
         one = await cache.get(resource.key(namespace, ref["name"]))
-        found = [] if one is None else [one]
+        objects = [] if one is None else [one]
     else:
         selector = from_label_selector(ref.get("selector") or {})
-        found += [
+        objects += [
             one
             for one in await cache.under(resource.prefix(namespace))
             if selector.matches(one["metadata"].get("labels") or {})
         ]
-    if not found and ref.get("parameterNotFoundAction") == "Deny":
+    if not objects and ref.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError(
             "no params found for policy binding with `Deny` parameterNotFoundAction"
         )
     try:
-        shown = iter(await from_stored(resource, [one for one in found if one is not None]))
+        shown = iter(await from_stored(resource, [one for one in objects if one is not None]))
     except ApiError as error:
         raise ConfigurationError(error.message) from error
-    return [one and next(shown) for one in found]
+    return [one and next(shown) for one in objects]

@@ -210,12 +210,12 @@ class PolicySource(Generic[Compiled]):
     ) -> Policy[Compiled]:
         meta, spec = obj["metadata"], obj["spec"]
         key = (meta["uid"], meta.get("generation") or 0)
-        found = self._compiled.get(key)
-        if found is None:
+        pair = self._compiled.get(key)
+        if pair is None:
             # Compiling takes a millisecond or more: let others have a turn before each.
             await trio.lowlevel.checkpoint()
-            found = (self._compile(spec), Criteria(spec.get("matchConstraints")))
-        kept[key] = found
+            pair = (self._compile(spec), Criteria(spec.get("matchConstraints")))
+        kept[key] = pair
         params, error = None, ""
         if kind := spec.get("paramKind"):
             try:
@@ -225,8 +225,8 @@ class PolicySource(Generic[Compiled]):
         return Policy(
             name=name,
             spec=spec,
-            criteria=found[1],
-            compiled=found[0],
+            criteria=pair[1],
+            compiled=pair[0],
             params=params,
             error=error,
             bindings=bindings,
@@ -238,7 +238,7 @@ class PolicySource(Generic[Compiled]):
         Raises:
             ApiError: 500, there is something to do and no engine.
         """
-        found: list[Invocation[Compiled]] = []
+        result: list[Invocation[Compiled]] = []
         policies = await self.policies()
         for idle in self._uncompiled:
             if await self._is_about(idle, attributes):
@@ -249,16 +249,16 @@ class PolicySource(Generic[Compiled]):
                 continue
             if policy.error:
                 error = f"failed to configure policy: {policy.error}"
-                found.append(
+                result.append(
                     Invocation(policy=policy, binding=None, resource=resource, error=error)
                 )
                 continue
-            found += [
+            result += [
                 await self._invocation(attributes, policy, binding, resource)
                 for binding in policy.bindings
                 if await binding.criteria.match(attributes, self._get_namespace) is not None
             ]
-        return found
+        return result
 
     async def _is_about(self, policy: Uncompiled, attributes: Attributes) -> bool:
         if await policy.criteria.match(attributes, self._get_namespace) is None:

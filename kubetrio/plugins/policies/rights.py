@@ -131,16 +131,16 @@ class ParameterRights(Base):
 
     def _resolved(self, kind: Object) -> tuple[tuple[str, str, str], str]:
         """Group, version and resource of a kind as far as they are known, and what is not."""
-        said = f"&{{{kind.get('apiVersion') or ''} {kind.get('kind') or ''}}}"
+        text = f"&{{{kind.get('apiVersion') or ''} {kind.get('kind') or ''}}}"
         try:
             group, version = GroupVersion.parse(kind.get("apiVersion") or "")
         except ValueError:
-            return ANY, f"unable to parse paramKind {said}"
+            return ANY, f"unable to parse paramKind {text}"
         try:
-            found = param_resource(self._registry, kind)
+            resource = param_resource(self._registry, kind)
         except ConfigurationError:
-            return (group, version, "*"), f"unable to resolve paramKind {said}"
-        return (group, version, found.resource), ""
+            return (group, version, "*"), f"unable to resolve paramKind {text}"
+        return (group, version, resource.resource), ""
 
 
 def _shown(user: UserInfo) -> str:

@@ -126,14 +126,14 @@ def _wrong_media_type(text: str) -> str:
     kind = text.partition(";")[0].strip()
     if not kind:
         return "mime: no media type"
-    found = _MEDIA_TYPE.match(kind)
-    if found is None:
+    parts = _MEDIA_TYPE.match(kind)
+    if parts is None:
         return "mime: no media type"
-    if found.end() == len(kind):
+    if parts.end() == len(kind):
         return ""
-    if "/" in found.group():
+    if "/" in parts.group():
         return "mime: unexpected content after media subtype"
-    rest = kind[found.end() :]
+    rest = kind[parts.end() :]
     return (
         "mime: expected token after slash"
         if rest.startswith("/")
@@ -187,10 +187,10 @@ def _decoded(body: bytes, version: str, review: ReviewType) -> Object:
         ValueError: it is none; the texts are those of Go's decoder.
     """
     parsed = _parsed(body)
-    said = jsonwire.find_kind(parsed)
+    gvk_named = jsonwire.find_kind(parsed)
     kind = review.kind
     sent = GroupVersionKind(review.group, version, kind)
-    gvk = jsonwire.with_defaults(said, sent)
+    gvk = jsonwire.with_defaults(gvk_named, sent)
     if gvk != sent:
         if gvk == STATUS:
             raise ValueError(f"converting (v1.Status) to ({version}.{kind}): unknown conversion")
@@ -304,10 +304,10 @@ ADMISSION = ReviewType(
 
 def _checked(review: Object, version: str, kind: ReviewType) -> Object:
     """A review with the members that count, their types checked."""
-    found = {name: review[name] for name in ("kind", "apiVersion") if review.get(name)}
+    members = {name: review[name] for name in ("kind", "apiVersion") if review.get(name)}
     response = review.get("response")
     if response is None:
-        return found
+        return members
     if not isinstance(response, dict):
         raise unfit(response, f"{kind.kind}.response", f"{version}.{kind.response}")
     checked = {
@@ -315,4 +315,4 @@ def _checked(review: Object, version: str, kind: ReviewType) -> Object:
         for name, check in kind.members.items()
         if response.get(name) is not None
     }
-    return {**found, "response": checked}
+    return {**members, "response": checked}

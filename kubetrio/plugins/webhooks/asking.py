@@ -75,13 +75,13 @@ def refusal(hook: Hook, status: Object | None) -> ApiError:
         hook: the webhook.
         status: what it says of that, if it does.
     """
-    found = dict(status or {})
-    code = int(found.get("code") or 0)
+    answer = dict(status or {})
+    code = int(answer.get("code") or 0)
     text = f"admission webhook {quote(hook.name)} denied the request"
-    why = found.get("message") or found.get("reason")
-    found["message"] = f"{text}: {why}" if why else f"{text} without explanation"
-    found["code"] = min(max(code, LEAST_REFUSAL), MOST_CODE)
-    return ApiError.of({name: value for name, value in found.items() if value})
+    why = answer.get("message") or answer.get("reason")
+    answer["message"] = f"{text}: {why}" if why else f"{text} without explanation"
+    answer["code"] = min(max(code, LEAST_REFUSAL), MOST_CODE)
+    return ApiError.of({name: value for name, value in answer.items() if value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +172,15 @@ class Asker:
             )
         except ValueError as error:
             raise internal_error(str(error)) from None
-        found = await answers.decided(partial(hook.conditions().match, inputs))
+        verdict = await answers.decided(partial(hook.conditions().match, inputs))
         labels = (hook.name, "webhook", self._kind, operation.value)
         measures.conditions[labels].observe(trio.current_time() - begun)
-        if found.error:
+        if verdict.error:
             measures.condition_failed(hook.name, self._kind, operation, 1)
-            raise forbidden(attributes.resource.group_resource, attributes.name, found.error)
-        if not found.matches:
+            raise forbidden(attributes.resource.group_resource, attributes.name, verdict.error)
+        if not verdict.matches:
             measures.excluded(hook.name, self._kind, operation)
-        return found.matches
+        return verdict.matches
 
     async def ask(
         self,

@@ -73,12 +73,12 @@ def credentials_in(data: bytes | None) -> Credentials:
     import yaml
 
     try:
-        found = yaml.safe_load(data)
+        document = yaml.safe_load(data)
     except (yaml.YAMLError, ValueError) as error:
         raise CredentialsError(" ".join(str(error).split())) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise CredentialsError("a WebhookAdmissionConfiguration is an object")
-    return credentials_of(found)
+    return credentials_of(document)
 
 
 def credentials_of(configuration: Object | None) -> Credentials:

@@ -70,8 +70,8 @@ class Hook:
     @property
     def name(self) -> str:
         """Its name, which others may have too."""
-        found: str = self.spec.get("name") or ""
-        return found
+        text: str = self.spec.get("name") or ""
+        return text
 
     @property
     def ignored(self) -> bool:
@@ -81,8 +81,8 @@ class Hook:
     @property
     def timeout_s(self) -> int:
         """Seconds that a call may take."""
-        found: int = self.spec.get("timeoutSeconds") or TIMEOUT_S
-        return found
+        seconds: int = self.spec.get("timeoutSeconds") or TIMEOUT_S
+        return seconds
 
     @property
     def has_conditions(self) -> bool:
@@ -121,13 +121,13 @@ class HookSource:
         """All webhooks, in order."""
         objects = await self._lookup.all(self._collection)
         if objects is not self._seen:
-            made: dict[tuple[str, str], tuple[Hook, ...]] = {}
+            by_configuration: dict[tuple[str, str], tuple[Hook, ...]] = {}
             for name in sorted(objects):
                 meta = objects[name]["metadata"]
                 key = (meta["uid"], meta.get("resourceVersion") or "")
-                made[key] = self._made.get(key) or _hooks_of(name, objects[name])
-            self._made, self._seen = made, objects
-            self._ready = tuple(hook for hooks in made.values() for hook in hooks)
+                by_configuration[key] = self._made.get(key) or _hooks_of(name, objects[name])
+            self._made, self._seen = by_configuration, objects
+            self._ready = tuple(hook for hooks in by_configuration.values() for hook in hooks)
         return self._ready
 
     async def match(self, hook: Hook, attributes: Attributes) -> Kind | None:
@@ -139,10 +139,10 @@ class HookSource:
         return await hook.criteria.match(attributes, self._namespace)
 
     async def _namespace(self, name: str) -> Object | None:
-        found = await self._objects.get(f"/registry/namespaces/{name}")
-        if found is None:
+        obj = await self._objects.get(f"/registry/namespaces/{name}")
+        if obj is None:
             raise not_found(NAMESPACE_RESOURCE, name)
-        return found
+        return obj
 
 
 def _hooks_of(configuration: str, obj: Object) -> tuple[Hook, ...]:

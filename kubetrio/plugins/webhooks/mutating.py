@@ -202,10 +202,10 @@ def _patched(
         ApiError: 500, the patch does not apply, or what comes of it does not fit.
     """
     try:
-        found = applied(before, operations)
+        result = applied(before, operations)
     except FailedPatch as error:
         raise internal_error(str(error)) from None
-    after = read_back(found, attributes, matched)
+    after = read_back(result, attributes, matched)
     return after, after != read_back(copy_json(before), attributes, matched)
 
 

@@ -55,8 +55,8 @@ def options_of(attributes: Attributes) -> Object | None:
     kind = OPTIONS.get(attributes.operation)
     if kind is None:
         return None
-    said = {name: value for name, value in attributes.options.items() if value is not None}
-    return {**said, "kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    members = {name: value for name, value in attributes.options.items() if value is not None}
+    return {**members, "kind": kind, "apiVersion": "meta.k8s.io/v1"}
 
 
 def review_of(
@@ -170,10 +170,10 @@ def _check(uid: str, review: Object, response: Object) -> None:
     given = response.get("uid") or ""
     if given != uid:
         raise InvalidAnswer(f"expected response.uid={quote(uid)}, got {quote(given)}")
-    said = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
-    wanted = f"{GROUP}/v1, Kind={REVIEW}"
-    if said != wanted:
-        raise InvalidAnswer(f"expected webhook response of {wanted}, got {said}")
+    kind_answered = f"{review.get('apiVersion') or '/'}, Kind={review.get('kind') or ''}"
+    kind_expected = f"{GROUP}/v1, Kind={REVIEW}"
+    if kind_answered != kind_expected:
+        raise InvalidAnswer(f"expected webhook response of {kind_expected}, got {kind_answered}")
 
 
 def _check_patch(patch: bytes, kind: str | None, *, mutating: bool) -> None:
