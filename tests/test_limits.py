@@ -320,7 +320,7 @@ ELSEWHERE = {
     ),
     "time for a request that is no watch": "api/test_deadlines.py::test_a_limit_is_kept",
     "time for a watch without a time-out of its own": (
-        "resources/test_watching.py::test_a_watch_ends_when_its_time_is_up"
+        "resources/test_resources_watching.py::test_a_watch_ends_when_its_time_is_up"
     ),
     "reads and writes at a time": "flow/test_queueset.py::test_queue_full",
     "bodies that come while their requests have no seat, of all clients, "
