@@ -46,7 +46,7 @@ DURATION_S = 3600
 ENDLESS_S = (1 << 31) - 1  # the longest that the field holds: 68 years
 SHARED_RENEW_S = 10.0
 LOOK_S = 10.0
-"""Seconds after which a Lease that somebody deleted, or that found no room, is made again."""
+"""Seconds after which a Lease that a client deleted, or that found no room, is made again."""
 COLLECT_S = 3600.0
 
 

@@ -29,7 +29,7 @@ REFUSED = Verdict(Decision.DENY, "what a stopped server has left is shown read-o
 
 
 class ReadOnly:
-    """Lets everybody read, and nobody write."""
+    """Lets every user read, and none write."""
 
     def authorize(self, attributes: Attributes) -> Verdict:
         """Allow what only reads."""

@@ -32,7 +32,7 @@ def add(parser: flags.Parser) -> None:
     describe(
         parser,
         "Print the administrator's kubeconfig of a data directory, whether its server runs or\n"
-        "not, or merge it into the user's; or print one that acts as somebody else, until it\n"
+        "not, or merge it into the user's; or print one that acts as another user, until it\n"
         "ends. It is secret.",
         EXAMPLES,
     )
@@ -57,7 +57,7 @@ def add(parser: flags.Parser) -> None:
         metavar="DIR",
         help="where keys and certificates are, if the server is told so (default: DATA_DIR/pki)",
     )
-    others.add_whom(parser)
+    others.add_users(parser)
 
 
 @told

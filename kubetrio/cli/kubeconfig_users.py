@@ -30,8 +30,8 @@ class User(NamedTuple):
     until: str
 
 
-def add_whom(parser: flags.Parser) -> None:
-    """Add flags that say as whom a kubeconfig acts."""
+def add_users(parser: flags.Parser) -> None:
+    """Add flags that name the user of a kubeconfig."""
     parser.add_argument(
         "--user", metavar="NAME", help="as this user, with a certificate that the server's "
         "authority signs",
@@ -44,7 +44,7 @@ def add_whom(parser: flags.Parser) -> None:
         "--serviceaccount", metavar="[NAMESPACE/]NAME",
         help="as this service account, with a token that the server, which runs, makes",
     )  # fmt: skip
-    parser.add_argument("--token", metavar="TOKEN", help="as whom this token is for")
+    parser.add_argument("--token", metavar="TOKEN", help="as the user of this token")
     parser.add_argument(
         "--duration", type=duration, metavar="DURATION", default=DAY_S,
         help="how long the certificate or token is valid, a token at least 10m (default: 24h)",
@@ -69,18 +69,18 @@ def user(options: Namespace) -> User | None:
     return _with_certificate(options) if options.user else _with_token(options)
 
 
-def as_user(kubeconfig: dict[str, Any], whom: User) -> dict[str, Any]:
+def as_user(kubeconfig: dict[str, Any], user: User) -> dict[str, Any]:
     """The kubeconfig of the administrator with another user.
 
     Args:
         kubeconfig: as `kubetrio.kubeconfig.build` returns it.
-        whom: the user.
+        user: who it is for.
     """
     [context] = kubeconfig["contexts"]
     return {
         **kubeconfig,
-        "contexts": [{**context, "context": {**context["context"], "user": whom.name}}],
-        "users": [{"name": whom.name, "user": whom.proof}],
+        "contexts": [{**context, "context": {**context["context"], "user": user.name}}],
+        "users": [{"name": user.name, "user": user.proof}],
     }
 
 

@@ -14,7 +14,7 @@ from kubetrio.schema.structural import Report
 from kubetrio.store.model import EventType, Range
 from kubetrio.store.sqlite.copies import Shrunk, Tell, settled, shrink
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, Inspection, Row, existing, inspect
+from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, Inspection, LogRow, existing, inspect
 from kubetrio.wire.goscan import GoJsonError
 
 __all__ = ["FILE_NAME", "Fault", "Seen", "Shrunk", "existing", "settled", "shrink", "verify"]
@@ -84,7 +84,7 @@ def _definitions(snapshot: Inspection) -> Iterator[Object]:
             yield value
 
 
-def _wrong(row: Row, kinds: Kinds, seen: Seen) -> str:
+def _wrong(row: LogRow, kinds: Kinds, seen: Seen) -> str:
     """What is wrong with a value; empty for nothing."""
     try:
         value = decoded(row.value)
@@ -102,7 +102,7 @@ def _wrong(row: Row, kinds: Kinds, seen: Seen) -> str:
     return _misplaced(row, value, kind) or _undecodable(value, kind)
 
 
-def _misplaced(row: Row, value: Object, kind: Kind) -> str:
+def _misplaced(row: LogRow, value: Object, kind: Kind) -> str:
     """Whether an object is another than its key says."""
     group = str(value.get("apiVersion", "")).rpartition("/")[0]
     if (group, value.get("kind")) != (kind.group, kind.kind):

@@ -131,7 +131,7 @@ class Manager:
     """Informers and controllers that run together.
 
     Args:
-        client: as whom they act.
+        client: sends their requests, as its user.
     """
 
     def __init__(self, client: Client) -> None:

@@ -136,7 +136,7 @@ class Outgoing:
         """Send a request and return its answer, whose body is still to come; close it.
 
         Args:
-            target: whom to call.
+            target: the server to call.
             method: HTTP method.
             url: what to ask for.
             body: what to send.

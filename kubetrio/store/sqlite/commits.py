@@ -301,7 +301,7 @@ class Commits:
         """Sync what was answered without it.
 
         Raises:
-            StoreBroken: the disk failed, and nobody knows what is on it.
+            StoreBroken: the disk failed, and what is on it is unknown.
         """
         if self._sync is None:
             raise AssertionError("only writes that are synced are held back")

@@ -35,7 +35,7 @@ from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.statistics import StoreStatistics
 
-__all__ = ["FILE_NAME", "Fault", "Inspection", "Row", "Snapshot", "existing", "inspect"]
+__all__ = ["FILE_NAME", "Fault", "Inspection", "LogRow", "Snapshot", "existing", "inspect"]
 
 MOST_FAULTS = 20  # of one sort
 PULSE = 20_000  # steps of SQLite's machine between two calls of who waits
@@ -53,7 +53,7 @@ class Fault(NamedTuple):
     what: str
 
 
-class Row(NamedTuple):
+class LogRow(NamedTuple):
     """A row of the log.
 
     Args:
@@ -165,7 +165,7 @@ class Inspection:
         finally:
             self._connection.set_progress_handler(None)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[LogRow]:
         """All that the log has, oldest first.
 
         Raises:
@@ -173,7 +173,7 @@ class Inspection:
         """
         try:
             for revision, key, kind, value, live in self._connection.execute(sql.ALL_REVISIONS):
-                yield Row(revision, key, EventType(kind), value, bool(live))
+                yield LogRow(revision, key, EventType(kind), value, bool(live))
         except (apsw.CorruptError, apsw.NotADBError, ValueError) as error:
             raise damaged(self._path, error) from error
 
