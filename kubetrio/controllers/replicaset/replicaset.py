@@ -156,16 +156,23 @@ class ReplicaController(Controller):
         missing = replicas_of(owner.obj) - len(active)
         if missing > 0:
             template = owner.obj["spec"].get("template") or {}
-            calls = [lambda: self._writer.create(owner, pod_from(template, owner))] * min(
-                missing, MOST_AT_ONCE
-            )
-            return await slow_start(calls)
+            count = 0
+
+            async def create() -> None:
+                nonlocal count
+                pod = await self._writer.create(owner, pod_from(template, owner))
+                # Where the namespace is being deleted there is none, which could put the key into
+                # the queue again.
+                count += pod is not None
+
+            _, failure = await slow_start([create] * min(missing, MOST_AT_ONCE))
+            return count, failure
         if missing == 0:
             return 0, None
-        count = min(-missing, MOST_AT_ONCE)
-        doomed = to_delete(active, self._related(owner), count, self._env.now())
+        surplus = min(-missing, MOST_AT_ONCE)
+        doomed = to_delete(active, self._related(owner), surplus, self._env.now())
         failed = await all_of(partial(self._writer.delete, owner, pod.name) for pod in doomed)
-        return count - len(failed), failed[0] if failed else None
+        return surplus - len(failed), failed[0] if failed else None
 
     def _related(self, owner: Controlling) -> list[Pod]:
         """Pods of all owners with the same owner; its own where it has none."""

@@ -155,6 +155,24 @@ async def test_many_pods_are_made_in_several_syncs() -> None:
         assert (await status_of(running))["replicas"] == 520
 
 
+async def test_a_namespace_that_is_deleted_gets_no_pods() -> None:
+    """The status says so, and nothing is told of it."""
+    async with controlled(NAME) as running:
+        client = running.client
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
+        await client.create(namespace)
+        owner = workload("ReplicaSet", replicas=0)
+        owner["metadata"]["namespace"] = "ns"
+        await client.create(owner)
+        await client.delete(client.kind("v1", "Namespace"), "ns")
+        kind = client.kind("apps/v1", "ReplicaSet")
+        await client.patch(kind, "w", {"spec": {"replicas": 2}}, "ns")
+        await running.settled()
+        status = (await client.get(kind, "w", "ns"))["status"]
+        assert status["observedGeneration"] == 2
+        assert "conditions" not in status
+
+
 @pytest.mark.parametrize("propagation", ["Orphan", "Background"])
 async def test_an_owner_that_is_deleted_makes_nothing(propagation: str) -> None:
     """Its pods are the garbage collector's."""
