@@ -119,7 +119,8 @@ class NewRevision(NamedTuple):
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {key: value for key, value in meta.items() if value},
-            "data": copy_json(self.data),
+            # Others compare bytes, and Go prints keys in order.
+            "data": orjson.loads(orjson.dumps(self.data, option=orjson.OPT_SORT_KEYS)),
             "revision": self.number,
         }
 

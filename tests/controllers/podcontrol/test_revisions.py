@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from kubetrio.controllers.podcontrol.claims import Controlling
@@ -69,6 +70,8 @@ async def test_revisions_are_made_renumbered_adopted_and_deleted() -> None:
         new = NewRevision("w-1", dict(LABELS), {}, template_data(template()), 1)
         made = await revisions.create(owner, new)
         assert made["data"] == new.data
+        in_order_of_keys = orjson.dumps(new.data, option=orjson.OPT_SORT_KEYS)
+        assert orjson.dumps(made["data"]) == in_order_of_keys != orjson.dumps(new.data)
         with pytest.raises(ApiError, match="already exists"):
             await revisions.create(owner, new)
         assert (await revisions.renumber(made, 5))["revision"] == 5
