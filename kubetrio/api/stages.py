@@ -22,6 +22,7 @@ from kubetrio.api import deadlines, outlines, routing, verbs
 from kubetrio.api.api import Api, Edge, Named, Security, Shortage, Stage, attributes_of
 from kubetrio.api.audit import auditing
 from kubetrio.api.bodies import decode_body
+from kubetrio.api.crosssite import refuse_cross_site
 from kubetrio.api.faults.faulting import inject, refuse_token
 from kubetrio.api.httplog import RequestLog
 from kubetrio.api.pages.aggregated import delegated, route_of
@@ -144,9 +145,13 @@ def impersonate(security: Security, request: Request) -> Answer | Awaitable[Answ
 
     Whether one may can depend on what the request is about, and the audit log notes who asked, so
     an outlined request is read first: it is its sender's until then, in flow control too.
+
+    Raises:
+        ApiError: 403, a page of another site has a browser make the request.
     """
     if request.outlined or ORDINARY.issuperset(request.headers):
         return None
+    refuse_cross_site(request)  # browsers have further headers
     target = wanted_user(request.raw_headers)
     return None if target is None else _become(security, request, target)
 

@@ -125,16 +125,19 @@ async def test_pages_of_others_neither_frame_nor_ask(tmp_path: Path) -> None:
         tab = look.tab
         await look.client.create(configmap("a", {}))
         target = f"{look.address}/api/v1/namespaces/default/configmaps"
+        body = json.dumps(configmap("planted", {}))
         page = (
             f"<iframe id=f src='{look.address}/ui/'></iframe><script>window.done = Promise.all(["
             f"fetch('{target}').then(() => 'read', () => 'no'),"
             f"fetch('{target}/a', {{method: 'DELETE'}}).then(() => 'deleted', () => 'no'),"
-            f"fetch('{look.address}/ui/about').then(() => 'read', () => 'no')])</script>"
+            f"fetch('{look.address}/ui/about').then(() => 'read', () => 'no'),"
+            f"fetch('{target}', {{method: 'POST', mode: 'no-cors', body: new Blob(['{body}'])}})"
+            ".then(() => 'sent', () => 'no')])</script>"
         )
         async with other_site(page) as url:
             await tab.go(url)
             await tab.until("document.readyState === 'complete' && !!window.done")
-            assert await tab.value("window.done") == ["no", "no", "no"]
+            assert await tab.value("window.done") == ["no", "no", "no", "sent"]
             inside = (
                 "(() => { try { return document.getElementById('f').contentDocument"
                 " ? 'mine' : 'theirs' } catch (e) { return 'theirs' } })()"
@@ -142,7 +145,10 @@ async def test_pages_of_others_neither_frame_nor_ask(tmp_path: Path) -> None:
             assert await tab.value(inside) == "theirs"
             assert any("frame" in one.lower() for one in tab.complaints), tab.complaints
         kind = look.client.kind("v1", "ConfigMap")
-        assert (await look.client.get(kind, "a", "default"))["metadata"]["name"] == "a"
+        found = await look.client.list(kind, "default")
+        names = {one["metadata"]["name"] for one in found.items}
+        assert "a" in names
+        assert "planted" not in names
 
 
 async def test_no_token_is_in_an_address_a_cookie_or_the_page(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Pages of other sites change nothing, whatever credentials a browser adds."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.testing.client import Client
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a"}}'
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [
+        ("", 201),
+        ("same-origin", 201),
+        ("none", 201),
+        ("same-site", 403),
+        ("cross-site", 403),
+        ("unheard-of", 403),
+    ],
+)
+async def test_a_post_of_another_sites_page_is_refused(
+    client: Client, site: str, status: int
+) -> None:
+    """Browsers send it without asking first, and say where it comes from."""
+    headers = {"Sec-Fetch-Site": site} if site else {}
+    answer = await client.request("POST", MAPS, headers, BODY)
+    assert answer.status == status, answer.body
+
+
+async def test_reading_is_not_refused(client: Client) -> None:
+    """A link leads to a page; what a script of another site may read is the browser's to say."""
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert (await client.request("GET", MAPS, headers)).status == 200
+
+
+async def test_a_long_request_is_looked_at_too(client: Client) -> None:
+    """One that is read only when it has a seat."""
+    query = "?fieldManager=" + "a" * 2000
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    answer = await client.request("POST", MAPS + query, headers, BODY)
+    assert answer.status == 403
+    assert answer.json()["message"].startswith("requests of other sites' pages")
