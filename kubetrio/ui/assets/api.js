@@ -4,7 +4,7 @@
 const KEY = "kubetrio.token";
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const META = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-export const PAGE = 500;
+const PAGE = 500, FURTHER = 2000;
 export const MANAGER = "kubetrio-ui";
 
 let token = sessionStorage.getItem(KEY) || "";
@@ -87,7 +87,7 @@ export async function metadata(path, query, signal, most = Infinity) {
   const items = [];
   let next = "";
   do {
-    const page = await get(path, { query: { ...query, limit: PAGE, ...(next && { continue: next }) }, accept: META, signal });
+    const page = await get(path, { query: next ? { limit: FURTHER, continue: next } : { ...query, limit: PAGE }, accept: META, signal });
     items.push(...(page.items || []));
     next = page.metadata.continue || "";
   } while (next && items.length < most);
@@ -142,7 +142,7 @@ export async function follow({ path, query, at, signal, columns, changed, state 
       const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
       let next = "", version = "";
       do {
-        const asked = next ? { ...query, limit: PAGE, continue: next } : { ...query, ...fixed, limit: PAGE };
+        const asked = next ? { ...query, limit: FURTHER, continue: next } : { ...query, ...fixed, limit: PAGE };
         const page = await tablePage(path, asked, signal);
         if (!next) columns(page.columnDefinitions);
         for (const row of page.rows || []) rows.set(row.object.metadata.uid, known(row));

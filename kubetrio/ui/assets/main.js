@@ -5,7 +5,6 @@ import { h, icon, name, put, swap, button, note } from "./dom.js";
 import { discover } from "./kinds.js";
 import { objectsPage } from "./objects.js";
 
-// Pages that are not the first one are loaded when they are first asked for.
 import { objectPage } from "./object.js";
 import { historyPage } from "./history.js";
 import { loadPage } from "./load.js";
