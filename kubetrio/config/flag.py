@@ -115,10 +115,14 @@ def required(
     help: str,  # noqa: A002  (argparse's word)
     *,
     group: str,
+    default: T,
 ) -> T:
-    """A field without a default that a flag sets; for the arguments see `Flag`."""
+    """A field that is to be given, and that a flag sets; for the arguments see `Flag`.
+
+    Where it is not given its value is `default`, which a rule of the section refuses or not.
+    """
     about = Flag(name=name, kind=kind, help=help, group=group, command_default=command_default)
-    return cast("T", field(metadata={_FLAG: about}))
+    return field(default=default, metadata={_FLAG: about})
 
 
 def flag_of(one: Field[Any]) -> Flag | None:

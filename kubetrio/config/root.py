@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import ClassVar
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.aggregation import Aggregation
@@ -15,7 +16,7 @@ from kubetrio.config.authorization import Authorization
 from kubetrio.config.controllers import Certificates
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.faults import Faults
-from kubetrio.config.flag import Section, flag, required, section
+from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, required, section
 from kubetrio.config.kinds import CONTROLLERS, DIRECTORY, GATES, NAME
 from kubetrio.config.local import Local
 from kubetrio.config.memory import Memory
@@ -24,6 +25,17 @@ from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
 from kubetrio.config.storage import Storage
+
+NOWHERE = Path("/dev/null/kubetrio")
+"""No data directory: a place where nothing can be."""
+
+
+def _place(chosen: Section) -> ConfigError | None:
+    assert isinstance(chosen, Config)  # noqa: S101 (a rule of that section)
+    if chosen.data_dir != NOWHERE or chosen.storage.in_memory:
+        return None
+    why = "is not given, and only a server that keeps everything in memory needs none"
+    return error_of(Config, ("data_dir",), why)
 
 
 @section
@@ -35,7 +47,8 @@ class Config(Section):
 
     Args:
         data_dir: where the database and, unless `serving.cert_dir` says otherwise, the
-            certificates are.
+            certificates are. A server in memory (`storage.in_memory`) needs none: its keys are in
+            a private directory then, in memory where the system has one, which goes with it.
         storage: how objects are kept.
         memory: how much of it is used.
         encryption: how they are encrypted.
@@ -62,9 +75,11 @@ class Config(Section):
         ConfigError: a field has a value that it may not have.
     """
 
+    RULES: ClassVar[tuple[Rule, ...]] = (_place,)
+
     data_dir: Path = required(
         "data-dir", DIRECTORY, Path("kubetrio-data"), "where everything is kept; made when missing",
-        group=Storage.TITLE,
+        group=Storage.TITLE, default=NOWHERE,
     )  # fmt: skip
     storage: Storage = field(default_factory=Storage)
     memory: Memory = field(default_factory=Memory)

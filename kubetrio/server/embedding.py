@@ -43,6 +43,7 @@ from kubetrio.server.files import Files, StartError
 from kubetrio.server.health import State
 from kubetrio.server.listening import Listeners, opened
 from kubetrio.server.parts import Parts
+from kubetrio.server.private import placed
 from kubetrio.server.resetting import ResetError, Snapshot, SnapshotRestorer
 from kubetrio.server.serverclock import TrioClock
 from kubetrio.tls import pki
@@ -296,7 +297,15 @@ async def open_server(
         StartError: a file, address or certificate cannot be used; one line says which.
         StoreError: the data directory is in use, foreign or damaged.
     """
-    env, parts = env or Env(), parts or Parts()
+    with placed(config) as at:
+        async with _opened(at, env or Env(), parts or Parts(), listening) as server:
+            yield server
+
+
+@asynccontextmanager
+async def _opened(
+    config: Config, env: Env, parts: Parts, listening: socket.socket | None
+) -> AsyncIterator[Server]:
     _known_gates(config)
     known_names(config, parts)
     sockets = opened(config, listening)

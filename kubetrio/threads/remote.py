@@ -22,6 +22,7 @@ class HeldWatch:
     def __init__(self, watch: AbstractAsyncContextManager[Events]) -> None:
         self._watch = watch
         self._opened = trio.Event()
+        self._refused = True
         self._failure: ApiError | None = None
         self._send, self._receive = trio.open_memory_channel[Event](0)
 
@@ -30,6 +31,7 @@ class HeldWatch:
         async with self._send:
             try:
                 async with self._watch as events:
+                    self._refused = False
                     self._opened.set()
                     async for event in events:
                         await self._send.send(event)
@@ -45,7 +47,7 @@ class HeldWatch:
             ApiError: it is refused.
         """
         await self._opened.wait()
-        if self._failure is not None:
+        if self._failure is not None and self._refused:
             raise self._failure
 
     async def next(self) -> Event | None:
