@@ -83,6 +83,7 @@ COMMANDS = (
     Command("diff", "show what changed between two revisions", "diff"),
     Command("ui", "show a server's pages in a browser", "ui"),
     Command("compact", "forget former states and give their room back", "compact"),
+    Command("gen-types", "print Python types of custom resources", "gentypes"),
     Command("completion", "print a script for a shell", "completion"),
     Command("version", "print versions", "version"),
     Command("envtest-assets", "lay what envtest of controller-runtime starts", "envtest.assets"),
