@@ -65,7 +65,8 @@ class Local(Section):
     )
     plain_port: int | None = flag(
         "plain-port", MAYBE_PORT, None,
-        "also listen on this port of the loopback address, without TLS; 0 takes any free one",
-        more="Every user of this machine is an administrator there, but for browsers: requests "
+        "also listen on this port of the loopback address, without TLS: each process that reaches "
+        "it is administrator; 0 takes any free one",
+        more="That is each user of this machine, but for browsers: requests "
         "with an `Origin`, or for another host than the loopback address, count as anonymous.",
     )  # fmt: skip

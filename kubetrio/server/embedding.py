@@ -198,7 +198,11 @@ class Server:
 
 
 def _warn_of_exposed(config: Config) -> None:
-    """Say what holds secrets and is not only the owner's, as ssh says of keys."""
+    """Say what others can use: the plain port, and secrets that are not only the owner's."""
+    if config.local.plain_port is not None:
+        log.warning(
+            "each process that reaches the plain port is administrator", flag="--plain-port"
+        )
     given = (
         config.auth.token_auth_file,
         config.serving.tls_private_key_file,
