@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> int:
         command = [
             sys.executable, "-m", "kubetrio", "serve", "--data-dir", str(Path(folder, "data")),
             "--secure-port", "0", "--token-auth-file", str(tokens),
-            "--disable-admission-plugins=ServiceAccount",
+            # As the kube-apiserver was started that was recorded.
+            "--disable-admission-plugins=ServiceAccount", "--allow-privileged=false",
         ]  # fmt: skip
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:

@@ -24,7 +24,6 @@ from kubetrio.resources.isolation import count_generation, keep_immutable_parts,
 from kubetrio.resources.ownerreferences import drop_repeated_owners
 from kubetrio.resources.validation import (
     metadata_of_change,
-    naming_flags,
     validate_create,
     validate_update,
     warnings,
@@ -267,7 +266,7 @@ def _refuse(write: Write, causes: list[Cause], name: str) -> None:
     obj, kind = write.obj, write.kind.stored.group_kind
     if not write.kind.builtin:  # a custom resource is named as what it says it is
         kind = GroupKind(GroupVersion.parse(obj["apiVersion"]).group, obj["kind"])
-    raise invalid(kind, name, naming_flags(causes))
+    raise invalid(kind, name, causes)
 
 
 def admit(write: Write) -> Awaitable[None]:

@@ -9,7 +9,6 @@ kube-apiserver 1.36 was seen to list, kind by kind.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from kubetrio.machinery.names_validation import (
@@ -31,9 +30,10 @@ from kubetrio.schema.rules import SUBRESOURCE, Validation
 
 Json = dict[str, Any]
 
-_BY_POLICY = "disallowed by cluster policy"
 _LOOSE = (any_name, long_name)
 """Checks that let names or prefixes pass that do not fit into a path."""
+
+_BY_POLICY = "disallowed by cluster policy"
 
 
 def _adapted(rules: Validation, kind: Kind, obj: Json) -> Json:
@@ -45,16 +45,6 @@ def _permitted(causes: list[Cause], allow_privileged: bool) -> list[Cause]:
     if not causes or not allow_privileged:
         return causes
     return [cause for cause in causes if not cause.message.endswith(_BY_POLICY)]
-
-
-def naming_flags(causes: list[Cause]) -> list[Cause]:
-    """Add to causes that a flag decides the value of the flag, for the client that reads them."""
-    return [
-        replace(cause, message=f"{cause.message} (--allow-privileged=false)")
-        if cause.message.endswith(_BY_POLICY)
-        else cause
-        for cause in causes
-    ]
 
 
 def validate_create(kind: Kind, obj: Json, *, allow_privileged: bool = False) -> list[Cause]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checks.helpers import CONTAINER, made, pod, refused, resource
 
-from kubetrio.resources.validation import naming_flags, validate_create
+from kubetrio.resources.validation import validate_create
 
 PODS = resource("pods")
 
@@ -16,14 +16,3 @@ def test_privileged_where_allowed() -> None:
         "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy"
     ]
     assert validate_create(PODS, made(PODS, body), allow_privileged=True) == []
-
-
-def test_a_client_is_told_the_flag_that_decides() -> None:
-    """Causes of other rules are told as they are."""
-    body = pod(containers=[{**CONTAINER, "securityContext": {"privileged": True}, "image": ""}])
-    causes = validate_create(PODS, made(PODS, body))
-    told = {cause.field: cause.message for cause in naming_flags(causes)}
-    assert told["spec.containers[0].securityContext.privileged"] == (
-        "Forbidden: disallowed by cluster policy (--allow-privileged=false)"
-    )
-    assert told["spec.containers[0].image"] == "Required value"
