@@ -121,7 +121,7 @@ ALLOWED_PARTICIPLES: dict[str, int] = {
     "auth": 14,
     "bootstrap": 1,
     "cel": 25,
-    "cli": 10,
+    "cli": 15,
     "controllers": 7,
     "crd": 1,
     "datadir": 1,
