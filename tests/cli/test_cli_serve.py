@@ -78,11 +78,11 @@ def test_what_changes_nothing_is_a_warning(
     capsys: pytest.CaptureFixture[str], data_dir: Path
 ) -> None:
     """With its reason; the rest of the command line decides whether the server starts."""
-    flags = ("--etcd-servers", "http://x", "--bind-address", "192.0.2.1")
+    flags = ("--watch-cache-sizes", "pods#1", "--bind-address", "192.0.2.1")
     assert main(["serve", "--data-dir", str(data_dir), *flags]) == 1
     warned, line = capsys.readouterr().err.splitlines()
     assert warned.startswith("W")
-    assert 'flag="--etcd-servers" because="there is no etcd' in warned
+    assert 'flag="--watch-cache-sizes" because="watches share one window' in warned
     assert "192.0.2.1:6443" in line
 
 
