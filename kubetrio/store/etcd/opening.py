@@ -75,7 +75,7 @@ async def open_store(
             store.trusts_progress = trusts_progress((await client.status()).version)
             await feed.load()
         except EtcdError as error:
-            raise StoreUnavailable(f"etcd: {error}") from error
+            raise StoreUnavailable(f"etcd: {error}; --etcd-servers says where it is") from error
         nursery.start_soon(feed.run, name="watch of etcd")
         compactor = Compactor(client, settings.compaction_interval_s)
         nursery.start_soon(compactor.run, name="compaction of etcd")
