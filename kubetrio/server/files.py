@@ -85,7 +85,7 @@ def load_files(config: Config, plugins: Sequence[Plugin] = ()) -> Files:
         admission = load_admission(config.admission, plugins)
     except ConfigurationError as error:
         raise StartError(f"failed to apply admission: {error}") from error
-    check_kubelet(config)
+    check_named(config)
     tokens, cbor = load_tokens(config), load_cbor(config)
     try:
         audit = load_audit(config.audit)
@@ -123,17 +123,20 @@ def load_encryption(config: Config) -> EncryptionConfig | None:
         raise StartError(f"--encryption-provider-config: {error}") from error
 
 
-def check_kubelet(config: Config) -> None:
-    """See that the files for connections to kubelets are there.
+def check_named(config: Config) -> None:
+    """See that the files for connections to kubelets and to etcd are there.
 
     Raises:
         StartError: one is not.
     """
-    chosen = config.kubelet
+    kubelet, storage = config.kubelet, config.storage
     for flag, file in (
-        ("--kubelet-client-certificate", chosen.client_certificate),
-        ("--kubelet-client-key", chosen.client_key),
-        ("--kubelet-certificate-authority", chosen.certificate_authority),
+        ("--kubelet-client-certificate", kubelet.client_certificate),
+        ("--kubelet-client-key", kubelet.client_key),
+        ("--kubelet-certificate-authority", kubelet.certificate_authority),
+        ("--etcd-cafile", storage.etcd_cafile),
+        ("--etcd-certfile", storage.etcd_certfile),
+        ("--etcd-keyfile", storage.etcd_keyfile),
     ):
         if file is not None and not file.is_file():
             raise StartError(f"cannot read {flag}: {file} is not a file")

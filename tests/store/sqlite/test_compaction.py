@@ -130,10 +130,10 @@ async def test_file_space_is_given_back(tmp_path: Path) -> None:
             await store.create(f"k{number}", value(20_000))
         for number in range(100):
             await store.delete(f"k{number}", expected=number + 1)
-        await store._upkeep.checkpoint(store._writer.connection)
+        await store._maintenance.checkpoint(store._writer.connection)
         assert store.statistics().size_bytes > 2_000_000
         await store.compact(200)
-        await store._upkeep.checkpoint(store._writer.connection)
+        await store._maintenance.checkpoint(store._writer.connection)
         assert store.statistics().size_bytes < empty + 10 * 4096
 
 
@@ -159,15 +159,15 @@ async def test_the_log_of_a_store_that_rests_is_emptied(
     async with open_store(tmp_path, CONFIG, seeded(1)) as store:
         await churn(store, 10)
         assert await store.count(Range.prefix("k")) == 1
-        grown = store._upkeep.log_bytes
+        grown = store._maintenance.log_bytes
         assert grown > 0
         await trio.sleep(61)
         await store.update("k", value(), expected=10)
-        assert store._upkeep.log_bytes == grown
+        assert store._maintenance.log_bytes == grown
         await trio.sleep(60)
-        assert store._upkeep.log_bytes == grown
+        assert store._maintenance.log_bytes == grown
         await trio.sleep(60)
-        assert store._upkeep.log_bytes == 0
+        assert store._maintenance.log_bytes == 0
 
 
 @pytest.mark.parametrize("clean", [True, False])

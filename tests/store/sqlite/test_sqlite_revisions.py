@@ -483,7 +483,7 @@ async def test_reads_that_may_see_what_is_in_flight_wait_for_it(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(store.create, "k1", value())
         await wait_all_tasks_blocked()
-        with store._upkeep.nothing_kept():
+        with store._maintenance.nothing_kept():
             nursery.start_soon(answers.note, "get", store.get("k1"))
             nursery.start_soon(answers.note, "count", store.count(KEYS))
             nursery.start_soon(answers.note, "range", store.range(KEYS))
@@ -612,7 +612,7 @@ async def test_the_log_is_checkpointed_while_writing(tmp_path: Path) -> None:
         for number in range(300):
             await store.create(f"k{number}", value(4000))
             assert await store.count(KEYS) == number + 1
-        assert store._upkeep.log_bytes < 150 * 4096
+        assert store._maintenance.log_bytes < 150 * 4096
         assert await store.count(KEYS) == 300
 
 
@@ -653,13 +653,13 @@ async def test_a_log_is_looked_at_when_it_has_grown(
         assert reader.get("k", None) is not None
         for number in range(200):
             await store.create(f"k{number}", value(4000))
-        grown = store._upkeep.log_bytes // 4096
+        grown = store._maintenance.log_bytes // 4096
         reader.close()
         assert grown > 400
         assert grown // 40 < looks <= grown // 20
         for number in range(20):
             await store.create(f"l{number}", value(4000))
-        assert store._upkeep.log_bytes // 4096 == grown  # used again from its beginning
+        assert store._maintenance.log_bytes // 4096 == grown  # used again from its beginning
 
 
 async def test_a_full_disk_does_not_fail_the_end(
