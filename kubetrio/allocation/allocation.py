@@ -45,16 +45,18 @@ from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.status import ApiError, internal_error, invalid
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.observe import prometheus
+from kubetrio.observe.logs import Log
 from kubetrio.observe.series import Timings, gauges
 from kubetrio.resources.fieldmanager import FieldManager
 from kubetrio.resources.serverwrites import create_as_server, delete_as_server
 from kubetrio.resources.writes import Allocator
 from kubetrio.schema.registry import LiveRegistry
-from kubetrio.store.errors import KeyExists
+from kubetrio.store.errors import KeyExists, StoreError
 from kubetrio.store.model import Event, EventType
 
 Object = dict[str, Any]
 
+log = Log("kubetrio.services")
 SERVICES = "/registry/services/specs/"
 IP_ADDRESSES = "/registry/ipaddresses/"
 RANGES = "/registry/servicecidrs/"
@@ -220,7 +222,7 @@ class ServiceAllocator:
         if old is not None and not dry_run:
             kept = set(addresses_of(new["spec"]))
             await self._release([each for each in addresses_of(old["spec"]) if each not in kept])
-            await self._release_ports(node_ports_of(old["spec"]))
+            await self._release_ports(node_ports_of(old["spec"]) - node_ports_of(new["spec"]))
 
     async def deleted(self, service: Object) -> None:
         """Release what a service that is gone had."""
@@ -249,6 +251,7 @@ class ServiceAllocator:
             if not self._shared or claim.dry_run or not claim.ports:
                 return
             if not await self._stored_ports.take(claim.ports):
+                claim.shared_ports.update(claim.ports)
                 return
             for port in claim.ports:
                 self._ports.holders.drop(port, claim)
@@ -260,8 +263,15 @@ class ServiceAllocator:
     async def _give_back(self, claim: Claim) -> None:
         """Undo a claim, unless the service was stored after all."""
         self._end(claim)
+        if self._shared and (claim.addresses or claim.shared_ports):
+            try:
+                # A write that was cancelled may be stored, and not have come here yet.
+                await self._store.caught_up(await self._store.newest())
+            except StoreError as error:
+                log.warning("what a service was given is left to the repair", reason=str(error))
+                return
         await self._release(claim.addresses)
-        await self._release_ports(claim.ports)
+        await self._release_ports(claim.shared_ports)
 
     def _end(self, claim: Claim) -> None:
         if claim.dry_run:

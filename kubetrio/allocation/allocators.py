@@ -54,12 +54,14 @@ class Claim:
         service: namespace and name.
         addresses: addresses taken.
         ports: node ports taken.
+        shared_ports: those of them that this write has taken in the store, where servers share it.
     """
 
     dry_run: bool
     service: tuple[str, str]
     addresses: list[str] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
+    shared_ports: set[int] = field(default_factory=set)
 
 
 class Holders:

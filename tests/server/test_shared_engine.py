@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import base64
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import orjson
+import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.allocation.storedports import KEY as PORTS
 from kubetrio.bootstrap.election import LEASE_S
 from kubetrio.server.parts import Parts
+from kubetrio.store.model import Event
 from kubetrio.testing.client import Client
 from kubetrio.testing.lagging import RemoteStore, lagging
 from kubetrio.testing.server import InProcess, in_memory, open_api
@@ -27,11 +33,15 @@ class Two:
     Args:
         servers: the servers.
         clients: of them.
+        remote: the engine that they share.
     """
 
-    def __init__(self, servers: list[InProcess], clients: list[Client]) -> None:
+    def __init__(
+        self, servers: list[InProcess], clients: list[Client], remote: RemoteStore
+    ) -> None:
         self.servers = servers
         self.clients = clients
+        self.remote = remote
 
 
 @asynccontextmanager
@@ -56,7 +66,7 @@ async def two(
             )
             servers.append(server)
             clients.append(await stack.enter_async_context(server.connect()))
-        yield Two(servers, clients)
+        yield Two(servers, clients, remote)
 
 
 def service(name: str, **port: Any) -> dict[str, Any]:
@@ -137,6 +147,64 @@ async def test_a_port_is_free_when_its_service_is_gone(
         assert (await other.request("PUT", f"{SERVICES}/a", json=body)).status == 200
         again = service("b", nodePort=30200)
         assert (await one.request("POST", SERVICES, json=again)).status == 201
+
+
+async def is_taken(server: InProcess, port: int) -> bool:
+    """Whether the store says that a node port is taken."""
+    stored = await server.api.storage.store.get(PORTS)
+    assert stored is not None
+    data = base64.b64decode(orjson.loads(stored.value)["data"])
+    return bool(int.from_bytes(data, "big") >> (port - 30000) & 1)
+
+
+async def test_what_another_server_takes_is_not_let_go_of(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Neither by an update that keeps a port, nor by a dry run that fails after it."""
+    async with two(tmp_path) as both:
+        one, other = both.servers
+        kept, tried = service("a", nodePort=30210), service("b", nodePort=30211)
+        async with one.api.writes.allocators.writing(deepcopy(kept), kept, dry_run=False):
+            # Meanwhile the service gave it up, and a service that is not stored yet has it.
+            await other.api.writes.allocators._stored_ports.take([30210])
+        assert await is_taken(one, 30210)
+
+        async def refused() -> None:
+            async with one.api.writes.allocators.writing(tried, None, dry_run=True):
+                await other.api.writes.allocators._stored_ports.take([30211])
+                assert await is_taken(one, 30211)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await refused()
+        assert await is_taken(one, 30211)
+
+
+async def test_what_a_stored_service_has_is_kept(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """Though its writer was cancelled before it heard that the service is stored."""
+    async with two(tmp_path, lambda: 1.0) as both:
+        one, other = both.servers
+        key = "/registry/services/specs/default/a"
+
+        async def create() -> None:
+            async with one.connect() as client:
+                await client.request("POST", SERVICES, json=service("a", nodePort=30220))
+
+        stored_there = trio.Event()
+
+        def note(events: Sequence[Event]) -> None:
+            if any(event.key == key for event in events):
+                stored_there.set()
+
+        both.remote.on_commit(note)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(create)
+            await stored_there.wait()
+            nursery.cancel_scope.cancel()
+        stored = (await both.clients[1].request("GET", f"{SERVICES}/a")).json()
+        assert await is_taken(other, 30220)
+        path = f"/apis/networking.k8s.io/v1/ipaddresses/{stored['spec']['clusterIP']}"
+        assert (await both.clients[1].request("GET", path)).status == 200
 
 
 async def test_one_of_them_runs_the_controllers(tmp_path: Path, autojump_clock: MockClock) -> None:
