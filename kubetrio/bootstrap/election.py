@@ -68,6 +68,7 @@ class LeaderElection:
         self._seen = b""  # the Lease as it was read last
         self._seen_at = 0.0  # since when it has been like that
         self._holder = ""  # who had it then
+        self._written_from = 0.0  # when the write began with which this candidate got it last
 
     async def run(self, lead: Callable[[], Awaitable[object]]) -> NoReturn:
         """Be a candidate until cancelled; run `lead` while this is the leader, then cancel it."""
@@ -92,35 +93,41 @@ class LeaderElection:
     async def _keep(self) -> None:
         """Renew until that fails for the renew deadline, or another candidate has the Lease."""
         while True:
-            await trio.sleep(RETRY_S)
-            renewed = False
-            with trio.move_on_after(RENEW_DEADLINE_S - RETRY_S):
-                while not (renewed := await self._acquired()):
+            # Others count from when they saw the Lease, which may be long before it is answered.
+            with trio.move_on_at(self._written_from + RENEW_DEADLINE_S) as deadline:
+                await trio.sleep(RETRY_S)
+                while not await self._acquired():
                     if self._holder != self.identity:
                         return
                     await trio.sleep(RETRY_S)
-            if not renewed:
+            if deadline.cancelled_caught:
                 return
 
     async def _acquired(self) -> bool:
         """Take or renew the Lease; False if another candidate holds it, or nothing can be said."""
+        begun = trio.current_time()
         try:
             stored = await self._store.get(self._target.key)
             if stored is None:
                 await self._operations.create(self._target, self._first(), OWN)
-                return True
-            if stored.value != self._seen:
-                self._seen, self._seen_at = stored.value, trio.current_time()
-                lease = objects.read(self._target.resource, stored.value)
-                self._holder = (lease.get("spec") or {}).get("holderIdentity") or ""
-            held = trio.current_time() < self._seen_at + LEASE_S
-            if held and self._holder not in ("", self.identity):
+            elif self._held(stored.value):
                 return False
-            await self._operations.patch(self._target, self._taking(stored.revision), OWN)
+            else:
+                await self._operations.patch(self._target, self._taking(stored.revision), OWN)
         except (ApiError, StoreError) as error:
             log.info("the lease of the leader is not had", reason=str(error))
             return False
+        self._holder, self._written_from = self.identity, begun
         return True
+
+    def _held(self, value: bytes) -> bool:
+        """Look at the Lease as it is stored; whether another candidate has it."""
+        if value != self._seen:
+            self._seen, self._seen_at = value, trio.current_time()
+            lease = objects.read(self._target.resource, value)
+            self._holder = (lease.get("spec") or {}).get("holderIdentity") or ""
+        running = trio.current_time() < self._seen_at + LEASE_S
+        return running and self._holder not in ("", self.identity)
 
     def _first(self) -> Object:
         kind = self._target.resource

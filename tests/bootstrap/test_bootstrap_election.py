@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 import trio
 from trio.testing import MockClock
 
 from kubetrio.bootstrap.election import LEASE_S, RETRY_S, LeaderElection
+from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.model import KeyValue
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
@@ -102,3 +107,55 @@ async def test_a_leader_that_cannot_renew_stops(
         await trio.sleep(2 * LEASE_S)
         assert one.works, "the other never renewed it"
         assert one.begun == 2
+
+
+async def test_a_leader_whose_answers_are_late_stops_in_time(
+    server: InProcess, client: Client, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others count from when the Lease was stored, not from when its holder heard of that."""
+    late, two = Candidate(server), Candidate(server)
+    renew, led = late.election._operations.patch, trio.Event()
+
+    async def answered_late(*arguments: Any) -> Any:
+        if led.is_set():
+            await trio.sleep_forever()
+        written = await renew(*arguments)
+        await trio.sleep(LEASE_S / 2)
+        led.set()
+        return written
+
+    def working() -> list[bool]:
+        return [late.works, two.works]
+
+    async with late.standing():
+        await trio.sleep(1)
+        operations = SimpleNamespace(patch=answered_late)
+        monkeypatch.setattr(late.election, "_operations", operations)
+        async with two.standing():
+            await led.wait()
+            assert working() == [True, False]
+            while working() != [False, True]:
+                assert working() != [True, True]
+                await trio.sleep(RETRY_S / 10)
+
+
+async def test_a_new_leader_bears_a_failure(
+    server: InProcess, client: Client, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the renew deadline, from its first renewal on."""
+    gone, two = Candidate(server), Candidate(server)
+    assert await gone.election._acquired()
+    get, failures = two.election._store.get, 0
+
+    async def fails_once(key: str) -> KeyValue | None:
+        nonlocal failures
+        if two.works and not failures:
+            failures = 1
+            raise StoreUnavailable("for a moment")
+        return await get(key)
+
+    monkeypatch.setattr(two.election, "_store", SimpleNamespace(get=fails_once))
+    async with two.standing():
+        await trio.sleep(3 * LEASE_S)
+        assert failures
+        assert (two.works, two.begun) == (True, 1)
