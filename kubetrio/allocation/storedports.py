@@ -55,6 +55,7 @@ class StoredPorts:
     ) -> None:
         self._store = dispatcher.store
         self._first = first
+        self._last = last
         self._range = f"{first}-{last}"
         self._note = note
         self._taken: frozenset[int] = frozenset()
@@ -153,7 +154,8 @@ class StoredPorts:
         """
 
         def repaired(taken: frozenset[int]) -> frozenset[int]:
-            having = frozenset(used())
+            # Services that were stored under another range keep ports that have no bit.
+            having = frozenset(port for port in used() if self._first <= port <= self._last)
             looks = {port: self._suspects.get(port, 0) + 1 for port in taken - having}
             leaked = {port for port, count in looks.items() if count >= LEAKED_LOOKS}
             self._suspects = {port: count for port, count in looks.items() if port not in leaked}

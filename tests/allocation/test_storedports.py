@@ -80,3 +80,11 @@ async def test_ports_of_no_service_are_let_go_of() -> None:
         assert world.noted[0] == {30001, 30002, 30003}
     await world.one.repair(lambda: used)
     assert world.noted[0] == {30002, 30003}
+
+
+async def test_ports_of_another_range_have_no_bit() -> None:
+    """Services that a server with other flags stored do not keep this one from starting."""
+    world = World()
+    await world.follow()
+    await world.one.repair(lambda: [20000, 30002, 40000])
+    assert world.noted[0] == {30002}
