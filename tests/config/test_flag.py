@@ -29,7 +29,7 @@ def test_equal_fields_make_equal_values() -> None:
     assert Storage() == Storage(durability="full")
     assert Storage() != Storage(durability="normal")
     assert Storage() != Serving()
-    assert repr(Storage()).startswith("Storage(in_memory=False, backend='', durability='full', ")
+    assert repr(Storage()).startswith("Storage(in_memory=False, backend='', etcd_servers=(), ")
 
 
 def test_a_copy_is_the_same() -> None:

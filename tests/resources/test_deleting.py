@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
-from kubetrio.store.model import EventType, KeyValue
+from kubetrio.store.model import EventType
 
 from .world import (
     TARGET,
@@ -96,12 +94,12 @@ async def test_a_deletion_is_tried_again(world: World) -> None:
     delete = world.store.delete
     tries = 0
 
-    async def racing(key: str, last: Any, *, expected: int) -> KeyValue:
+    async def racing(key: str, *, expected: int) -> int:
         nonlocal tries
         tries += 1
         if tries == 1:
             await world.touch()
-        return await delete(key, last, expected=expected)
+        return await delete(key, expected=expected)
 
     world.store.delete = racing  # type: ignore[method-assign]
     _, gone = await world.delete()
