@@ -102,6 +102,8 @@ def test_other_signals_are_like_the_first(
     number: signal.Signals, start_server: Start, tmp_path: Path
 ) -> None:
     """Ctrl-C and the end of a terminal: exit 0 and no traceback."""
+    if signal.getsignal(number) is signal.SIG_IGN:
+        pytest.skip("whatever runs these tests has this signal ignored, as nohup does")
     server = start_server(tmp_path / "data")
     server.process.send_signal(number)
     assert server.process.wait(timeout=10) == 0
