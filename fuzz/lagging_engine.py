@@ -190,7 +190,12 @@ class Run:
         if there is None or there.revision != made:
             return
         async with self.client.watch(self.kind, "default", field_selector=chosen) as events:
-            event = await anext(events)
+            event = await anext(events, None)
+        if event is None:  # the watch came to its end without one: there was nothing to begin with
+            later = [one for one in self.remote.logged(made) if one.key == PREFIX + name]
+            if not any(one.type is EventType.DELETED for one in later):
+                self._wrong(f"a watch began without {name}, which was written at {made}")
+            return
         shown = int(event.object["metadata"]["resourceVersion"])
         if shown < made:
             self._wrong(f"a watch began with {shown} after {made} was made")

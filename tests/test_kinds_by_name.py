@@ -36,6 +36,12 @@ OTHER_WORDS = {
     ("store/sqlite/commits.py", "events"): "an attribute of a batch",
     ("watch/window.py", "events"): "the same",
     ("audit/policy.py", "namespaces"): "a member of an audit policy",
+    ("store/etcd/fields.py", "events"): "a member of etcd's WatchResponse",
+    ("ui/history.py", "namespaces"): "a part of the paths of pages",
+    # Facts of the layout that kube-apiserver has in etcd: stored in another version than the rest.
+    ("storagevalues/table.py", "customresourcedefinitions"): "stored in v1beta1",
+    ("storagevalues/table.py", "mutatingadmissionpolicies"): "stored in v1beta1",
+    ("storagevalues/table.py", "mutatingadmissionpolicybindings"): "stored in v1beta1",
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote, unquote_plus
 
 from kubetrio.api.warningheaders import Warnings
@@ -24,7 +24,7 @@ from kubetrio.wire.report import Empties
 if TYPE_CHECKING:
     from trio import CancelScope
 
-    from kubetrio.api.httplog import RequestLog
+    from kubetrio.api.response import AnyResponse
     from kubetrio.auth.authenticate import Shown
     from kubetrio.resources.writes import WriteOptions
     from kubetrio.schema.kind import Kind
@@ -237,6 +237,23 @@ async def nothing() -> bytes:
     return b""
 
 
+class Heard(Protocol):
+    """What is told of a request when it ends (`api.httplog`)."""
+
+    def refused(self, request: Request, entry: object) -> None:
+        """Note that a request got no seat.
+
+        Args:
+            request: the request.
+            entry: what flow control knows of requests like it.
+        """
+        ...
+
+    def answered(self, request: Request, response: AnyResponse) -> None:
+        """Note the answer of a request; the stream of it may be changed."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """One request on its way through the pipeline; each stage fills in its part.
@@ -317,7 +334,7 @@ class Request:
     arrived: float = field(init=False, default=0.0)
     started: float = field(init=False, default=0.0)
     waited: float = field(init=False, default=0.0)
-    log: RequestLog | None = field(init=False, default=None)
+    log: Heard | None = field(init=False, default=None)
     passage: Any = field(init=False, default=None)
     warnings: Warnings | None = field(init=False, default=None)
     accepted: tuple[Offer, Accepted] | None = field(init=False, default=None)

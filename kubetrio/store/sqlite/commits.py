@@ -285,6 +285,9 @@ class Commits:
                         await self._sync_held()
                         continue
                     if not self._queue:
+                        if self._sync_at == math.inf:  # nothing is held back
+                            await self._park()
+                            continue
                         with trio.move_on_at(self._sync_at):
                             await self._park()
                         continue
