@@ -20,7 +20,8 @@ from kubetrio.auth import claims as own_claims
 from kubetrio.auth import signed
 from kubetrio.crd.webhookconversion import BadAnswer, converted_in
 from kubetrio.machinery import fieldpath
-from kubetrio.plugins.webhooks import answers, patches
+from kubetrio.plugins.dynamic import patches
+from kubetrio.plugins.webhooks import answers
 from kubetrio.testing.server import InProcess, open_api
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
