@@ -39,9 +39,6 @@ from kubetrio.store.model import (
 from kubetrio.store.statistics import StoreStatistics
 from kubetrio.store.table import MemoryTable
 
-BREATH = 4096
-"""Keys looked at between two looks of the event loop at others: a millisecond or so."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:

@@ -26,7 +26,6 @@ from kubetrio.store.errors import (
     RevisionMismatch,
     StoreFull,
     StoreUnavailable,
-    Unreadable,
 )
 from kubetrio.store.etcd import errors as etcd
 from kubetrio.store.etcd import requests
@@ -34,7 +33,7 @@ from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
 from kubetrio.store.etcd.leases import LeaseManager
-from kubetrio.store.etcd.mapping import Mapping
+from kubetrio.store.etcd.mapping import Mapping, Translation
 from kubetrio.store.etcd.past import Past
 from kubetrio.store.etcd.requests import Delete, Get, Outcome, Put, Ranged, at_revision
 from kubetrio.store.model import (
@@ -57,8 +56,6 @@ ANNOUNCED_MAX_S = 10.0
 """How long a write waits for its event; after that it is answered without."""
 ASK_AGAIN_S = 0.1
 """Between two requests for progress while a reader waits, as kube-apiserver's."""
-BARRIER = b"\0barrier"
-"""Behind the prefix, a key that is written where etcd's word on progress is not to be trusted."""
 FULL = "etcdserver: mvcc: database space exceeded"
 
 
@@ -83,17 +80,13 @@ class EtcdStore(MemoryTable):
     ) -> None:
         super().__init__(wall)
         self._client = client
-        self._keys_of = mapping.keys
-        self._values = mapping.values
-        self._reopen = mapping.reopen
+        self._translation = Translation(mapping)
         self._leases = LeaseManager(client.lease_grant, lease_reuse_s)
-        self._past = Past(client, mapping.keys, mapping.values, mapping.reopen)
+        self._past = Past(client, self._translation)
         self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
-        self._unreadable: set[str] = set()
         self._writes = self._queued = 0
         self._refusing = ""
-        self._barrier = mapping.keys.everything[0] + BARRIER
         self.arrivals = Arrivals(0)
         self.trusts_progress = True
         self.feed: Feed | None = None
@@ -110,11 +103,11 @@ class EtcdStore(MemoryTable):
         before = dict(self._live)
         now: dict[str, KeyValue] = {}
         for kv in kvs:
-            state = self._state(kv)
+            state = self._translation.state(kv)
             if state is not None:
                 now[state.key] = state
         events = [
-            Event(revision, key, EventType.DELETED, self._gone(old, revision), old.value)
+            self._translation.deletion(old, revision)
             for key, old in before.items()
             if key not in now
         ]
@@ -135,7 +128,9 @@ class EtcdStore(MemoryTable):
         """Take changes, and tell of them revision by revision."""
         told: list[Event] = []
         for change in events:
-            event = self._event(change)
+            key = self._translation.keys.from_etcd(change.kv.key)
+            before = None if key is None else self._live.get(key)
+            event = self._translation.event(change, before)
             if event is not None:
                 self._apply(event)
                 told.append(event)
@@ -159,49 +154,6 @@ class EtcdStore(MemoryTable):
     def _tell_progress(self, revision: int) -> None:
         for hook in self._progress_hooks:
             hook(revision)
-
-    def _event(self, change: requests.Event) -> Event | None:
-        key = self._key(change.kv)
-        if key is None:
-            return None
-        revision = change.kv.revision
-        before = self._live.get(key)
-        if change.deleted:
-            if before is None:
-                return None  # it was not readable
-            value = self._gone(before, revision)
-            return Event(revision, key, EventType.DELETED, value, before.value)
-        state = self._state(change.kv)
-        if state is None:
-            if before is None:
-                return None
-            value = self._gone(before, revision)  # what cannot be read is not there
-            return Event(revision, key, EventType.DELETED, value, before.value)
-        if before is None:
-            return Event(revision, key, EventType.CREATED, state.value, None)
-        return Event(revision, key, EventType.UPDATED, state.value, before.value)
-
-    def _key(self, kv: requests.KeyValue) -> str | None:
-        return None if kv.key == self._barrier else self._keys_of.from_etcd(kv.key)
-
-    def _state(self, kv: requests.KeyValue) -> KeyValue | None:
-        """A key as the store has it, None for what is none of its, or cannot be read."""
-        key = self._key(kv)
-        if key is None:
-            return None
-        try:
-            value = self._values.from_etcd(key, kv.value).at(kv.revision)
-        except Unreadable as error:
-            if key not in self._unreadable:
-                self._unreadable.add(key)
-                LOG.error(error, "a value of etcd cannot be read, and is left alone", key=key)
-            return None
-        self._unreadable.discard(key)
-        return KeyValue(key, value, kv.revision, kv.create_revision)
-
-    def _gone(self, last: KeyValue, revision: Revision) -> bytes:
-        """The last state of a key, with the revision of its deletion."""
-        return self._reopen(last.value).at(revision)
 
     # ------------------------------------------------------------------ reads
 
@@ -266,7 +218,11 @@ class EtcdStore(MemoryTable):
         if after >= self._compacted:
             return await super().events(after=after, keys=keys, max_bytes=max_bytes)
         floor = self._compacted
-        chosen, upto = await self._past.events(after, floor, keys, max_bytes)
+        if not self.trusts_progress and not self._log:
+            await self.newest()  # which writes, so that an event follows those that are asked for
+        chosen, upto = await self._past.events(
+            after, floor, keys, max_bytes, trusts_progress=self.trusts_progress
+        )
         left = max_bytes - sum(len(event.value) for event in chosen)
         if upto < floor or floor != self._compacted or left <= 0:
             return chosen, upto
@@ -287,7 +243,7 @@ class EtcdStore(MemoryTable):
         with translated():
             if self.trusts_progress:
                 return await self._client.newest()
-            return (await self._client.txn([], [Put(self._barrier, b"")])).revision
+            return (await self._client.txn([], [Put(self._translation.barrier, b"")])).revision
 
     async def caught_up(self, revision: Revision) -> None:
         """Wait until a revision has been told; ask etcd how far it is meanwhile."""
@@ -333,7 +289,7 @@ class EtcdStore(MemoryTable):
         """Delete a key; see `Store.delete`."""
         if expected <= 0:
             await self._refused(key)
-        name = self._keys_of.to_etcd(key)
+        name = self._translation.keys.to_etcd(key)
         with translated():
             outcome = await self._txn(name, expected, Delete(name))
         if not outcome.succeeded:
@@ -341,7 +297,7 @@ class EtcdStore(MemoryTable):
         return await self._announced(outcome.revision)
 
     async def _put(self, key: str, value: Stamped, expected: Revision, ttl_s: float) -> Outcome:
-        name, data = self._keys_of.to_etcd(key), self._values.to_etcd(key, value)
+        name, data = self._translation.to_etcd(key, value)
         try:
             with translated():
                 try:
@@ -384,7 +340,7 @@ class EtcdStore(MemoryTable):
             KeyMissing: the key does not exist.
             RevisionMismatch: it does.
         """
-        name = self._keys_of.to_etcd(key)
+        name = self._translation.keys.to_etcd(key)
         with translated():
             answer = await self._client.range(Get(key=name))
         if not answer.kvs:
@@ -458,7 +414,8 @@ class EtcdStore(MemoryTable):
              feed.broken if feed else 0),
             ("kubetrio_etcd_reloads", "Times that everything was read again.",
              feed.reloads if feed else 0),
-            ("kubetrio_etcd_unreadable", "Values that cannot be read.", len(self._unreadable)),
+            ("kubetrio_etcd_unreadable", "Values that cannot be read.",
+             len(self._translation.unreadable)),
         )  # fmt: skip
         return StoreStatistics(
             revision=self.revision,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import trio
 
@@ -13,18 +12,15 @@ from kubetrio.store.etcd import errors as etcd
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.errors import EtcdError
-from kubetrio.store.etcd.layout import Keys
+from kubetrio.store.etcd.mapping import Translation
 from kubetrio.store.etcd.requests import Get, Ranged
 from kubetrio.store.etcd.watching import WatchSettings
 from kubetrio.store.model import (
     Event,
-    EventType,
     KeyValue,
     Range,
     RangeResult,
-    Reopen,
     Revision,
-    Stamped,
 )
 
 PAGE_KEYS = 500
@@ -34,32 +30,21 @@ EVENTS_MAX_S = 5.0
 """How long etcd has for the events before this replica's own history."""
 
 
-class Reader(Protocol):
-    """Reads values of etcd."""
-
-    def from_etcd(self, key: str, data: bytes) -> Stamped:
-        """The value for what etcd has."""
-        ...
-
-
 class Past:
     """Reads at revisions of the past.
 
     Args:
         client: of etcd.
-        keys: maps keys.
-        values: reads values.
-        reopen: opens the hole of complete bytes, so that deletions are stamped.
+        translation: reads what etcd tells.
 
     Attributes:
         compacted: newest revision that etcd is known to have compacted.
     """
 
-    def __init__(self, client: Client, keys: Keys, values: Reader, reopen: Reopen) -> None:
+    def __init__(self, client: Client, translation: Translation) -> None:
         self._client = client
-        self._keys = keys
-        self._values = values
-        self._reopen = reopen
+        self._translation = translation
+        self._keys = translation.keys
         self.compacted: Revision = 0
 
     def _check(self, at: Revision) -> None:
@@ -82,17 +67,10 @@ class Past:
         except EtcdError as error:
             raise StoreUnavailable(str(error)) from error
 
-    def _state(self, kv: requests.KeyValue) -> KeyValue | None:
-        key = self._keys.from_etcd(kv.key)
-        if key is None:
-            return None
-        value = self._values.from_etcd(key, kv.value).at(kv.revision)
-        return KeyValue(key, value, kv.revision, kv.create_revision)
-
     async def get(self, key: str, at: Revision) -> KeyValue | None:
         """One key; raises as `Store.get`."""
         answer = await self._range(Get(key=self._keys.to_etcd(key), revision=max(at, FIRST)))
-        return self._state(answer.kvs[0]) if answer.kvs else None
+        return self._translation.state(answer.kvs[0]) if answer.kvs else None
 
     async def range(self, keys: Range, at: Revision, limit: int, max_bytes: int) -> RangeResult:
         """Keys in order; raises as `Store.range`."""
@@ -104,7 +82,7 @@ class Past:
                 Get(key=begin, end=end, limit=PAGE_KEYS, revision=max(at, FIRST))
             )
             for kv in page.kvs:
-                state = self._state(kv)
+                state = self._translation.state(kv)
                 if state is None:
                     continue
                 if (limit and len(items) == limit) or (max_bytes and size >= max_bytes):
@@ -123,30 +101,41 @@ class Past:
         ).total
 
     async def events(
-        self, after: Revision, upto: Revision, keys: Range | None, max_bytes: int
+        self,
+        after: Revision,
+        upto: Revision,
+        keys: Range | None,
+        max_bytes: int,
+        *,
+        trusts_progress: bool,
     ) -> tuple[Sequence[Event], Revision]:
-        """Events after a revision and up to another; raises as `Store.events`."""
+        """Events after a revision and up to another; raises as `Store.events`.
+
+        Args:
+            after: revision before the first of them.
+            upto: last revision.
+            keys: of which keys, None for all.
+            max_bytes: as of `Store.events`.
+            trusts_progress: whether etcd tells progress only after all changes before it; else
+                the events end at one after `upto`, which must be there.
+        """
         self._check(after)
-        begin, end = self._keys.everything if keys is None else self._keys.range_of(keys)
+        if keys is None or not trusts_progress:
+            begin, end = self._keys.everything
+        else:
+            begin, end = self._keys.range_of(keys)
         settings = WatchSettings(key=begin, end=end, start_revision=after + 1)
-        chosen: list[Event] = []
-        size = 0
+        page = _Page(upto, max_bytes)
         try:
             with trio.move_on_after(EVENTS_MAX_S):
                 async with self._client.watch(settings) as watch:
                     watch.request_progress()
                     async for batch in watch:
-                        for change in batch.events:
-                            if change.kv.revision > upto:
-                                return chosen, upto
-                            if size >= max_bytes and change.kv.revision != chosen[-1].revision:
-                                return chosen, chosen[-1].revision
-                            event = self._event(change)
-                            if event is not None:
-                                chosen.append(event)
-                                size += len(event.value)
-                        if batch.progress and batch.revision >= upto:
-                            return chosen, upto
+                        self._add(page, batch.events, keys)
+                        if trusts_progress and batch.progress and batch.revision >= upto:
+                            page.full = True
+                        if page.full:
+                            return page.events, page.upto
         except etcd.Compacted as error:
             self.compacted = max(self.compacted, error.revision)
             raise errors.Compacted(after, max(error.revision, after + 1)) from None
@@ -154,20 +143,46 @@ class Past:
             raise StoreUnavailable(str(error)) from error
         raise StoreUnavailable("etcd does not tell its history in time")
 
-    def _event(self, change: requests.Event) -> Event | None:
-        key = self._keys.from_etcd(change.kv.key)
-        if key is None:
-            return None
-        revision = change.kv.revision
-        before = self._state(change.previous) if change.previous is not None else None
-        previous = before.value if before is not None else None
-        if change.deleted:
-            if before is None:
-                return None
-            last = self._reopen(before.value).at(revision)
-            return Event(revision, key, EventType.DELETED, last, previous)
-        state = self._state(change.kv)
-        if state is None:
-            return None
-        kind = EventType.CREATED if before is None else EventType.UPDATED
-        return Event(revision, key, kind, state.value, previous)
+    def _add(self, page: _Page, changes: Sequence[requests.Event], keys: Range | None) -> None:
+        """Add what changes say of some keys, until the page is full."""
+        for change in changes:
+            if page.ends_before(change.kv.revision):
+                return
+            previous = change.previous
+            before = None if previous is None else self._translation.state(previous)
+            event = self._translation.event(change, before)
+            if event is not None and (keys is None or event.key in keys):
+                page.add(event)
+
+
+class _Page:
+    """Events that are collected.
+
+    Args:
+        upto: last revision that is asked for.
+        max_bytes: bytes of values after which the page ends, with a whole revision.
+
+    Attributes:
+        events: collected so far.
+        upto: revision up to which they are complete, when the page is full.
+        full: whether it is.
+    """
+
+    def __init__(self, upto: Revision, max_bytes: int) -> None:
+        self.events: list[Event] = []
+        self.upto = upto
+        self.full = False
+        self._left = max_bytes
+
+    def ends_before(self, revision: Revision) -> bool:
+        """Whether a revision is no part of the page, which is full then."""
+        if revision > self.upto:
+            self.full = True
+        elif self._left <= 0 and self.events and revision != self.events[-1].revision:
+            self.full, self.upto = True, self.events[-1].revision
+        return self.full
+
+    def add(self, event: Event) -> None:
+        """Add one event."""
+        self.events.append(event)
+        self._left -= len(event.value)
