@@ -24,13 +24,10 @@ class Engine(NamedTuple):
     Args:
         opens: path of the module and function that opens a store for as long as a block lasts.
         flag: field of `Config.storage` that chooses the engine too; empty for none.
-        tools: whether the commands on data directories (backup, verify, history, …) read what the
-            engine keeps there.
     """
 
     opens: str
     flag: str = ""
-    tools: bool = False
 
     @property
     def open(self) -> Open:
@@ -50,7 +47,7 @@ KUBERNETES_NAME = "etcd3"
 TABLE: Mapping[str, Engine] = {
     "memory": Engine("kubetrio.server.engines.memory.opened", flag="in_memory"),
     KUBERNETES_NAME: Engine("kubetrio.server.engines.etcd.opened", flag="etcd_servers"),
-    DEFAULT: Engine("kubetrio.server.engines.sqlite.opened", tools=True),
+    DEFAULT: Engine("kubetrio.server.engines.sqlite.opened"),
 }
 
 
