@@ -28,10 +28,11 @@ from kubetrio.config import (
     edge,
 )
 from kubetrio.embedding.controller import Controller, Manager, ReconcileRequest
-from kubetrio.embedding.election import Election, LostLease, lead
+from kubetrio.embedding.election import LostLease, lead
 from kubetrio.embedding.informer import Informer, Selection
 from kubetrio.env import Env, seeded
 from kubetrio.faults import Rule, RuleError
+from kubetrio.informers.election import Election
 from kubetrio.kubeconfig import KubeconfigError
 from kubetrio.kubeconfig import merge as merge_kubeconfig
 from kubetrio.kubeconfig import write as write_kubeconfig

@@ -11,12 +11,15 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.bootstrap.election import LEASE_S, RETRY_S, LeaderElection
+from kubetrio.bootstrap.election import LeaderElection
+from kubetrio.informers.election import Election
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.model import KeyValue
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
 
+USUAL = Election(name="lead", identity="")
+LEASE_S, RETRY_S = USUAL.lease_s, USUAL.retry_s
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/lead"
 
 
@@ -83,7 +86,7 @@ async def test_a_leader_that_is_gone_is_followed(
 ) -> None:
     """After the duration of its Lease, and not before."""
     gone, two = Candidate(server), Candidate(server)
-    assert await gone.election._acquired()
+    assert await gone.election.candidate.acquired()
     async with two.standing():
         await trio.sleep(LEASE_S - RETRY_S)
         assert not two.works
@@ -114,7 +117,7 @@ async def test_a_leader_whose_answers_are_late_stops_in_time(
 ) -> None:
     """Others count from when the Lease was stored, not from when its holder heard of that."""
     late, two = Candidate(server), Candidate(server)
-    renew, led = late.election._operations.patch, trio.Event()
+    renew, led = late.election.lock._operations.replace, trio.Event()
 
     async def answered_late(*arguments: Any) -> Any:
         if led.is_set():
@@ -129,8 +132,8 @@ async def test_a_leader_whose_answers_are_late_stops_in_time(
 
     async with late.standing():
         await trio.sleep(1)
-        operations = SimpleNamespace(patch=answered_late)
-        monkeypatch.setattr(late.election, "_operations", operations)
+        operations = SimpleNamespace(replace=answered_late)
+        monkeypatch.setattr(late.election.lock, "_operations", operations)
         async with two.standing():
             await led.wait()
             assert working() == [True, False]
@@ -144,8 +147,8 @@ async def test_a_new_leader_bears_a_failure(
 ) -> None:
     """Until the renew deadline, from its first renewal on."""
     gone, two = Candidate(server), Candidate(server)
-    assert await gone.election._acquired()
-    get, failures = two.election._store.get, 0
+    assert await gone.election.candidate.acquired()
+    get, failures = two.election.lock._store.get, 0
 
     async def fails_once(key: str) -> KeyValue | None:
         nonlocal failures
@@ -154,7 +157,7 @@ async def test_a_new_leader_bears_a_failure(
             raise StoreUnavailable("for a moment")
         return await get(key)
 
-    monkeypatch.setattr(two.election, "_store", SimpleNamespace(get=fails_once))
+    monkeypatch.setattr(two.election.lock, "_store", SimpleNamespace(get=fails_once))
     async with two.standing():
         await trio.sleep(3 * LEASE_S)
         assert failures

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kubetrio.embedding.election import Election, LostLease, lead
+from kubetrio.embedding import Election, LostLease, lead
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.server import InProcess, open_api
 

@@ -15,7 +15,7 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.allocation.storedports import KEY as PORTS
-from kubetrio.bootstrap.election import LEASE_S
+from kubetrio.informers.election import Election
 from kubetrio.server.parts import Parts
 from kubetrio.store.model import Event
 from kubetrio.testing.client import Client
@@ -24,6 +24,7 @@ from kubetrio.testing.server import InProcess, in_memory, open_api
 
 SERVICES = "/api/v1/namespaces/default/services"
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+LEASE_S = Election(name="", identity="").lease_s
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kubetrio-controllers"
 
 
