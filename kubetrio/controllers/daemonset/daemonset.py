@@ -29,12 +29,13 @@ from kubetrio.controllers.podcontrol.revisions import (
     number_of,
     template_data,
 )
+from kubetrio.controllers.podcontrol.selectors import OwnerSelectors, owners_of
 from kubetrio.controllers.podcontrol.statuses import printed
 from kubetrio.controllers.podcontrol.taints import Node, nodes_in
 from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
 from kubetrio.controllers.recorder import WARNING
 from kubetrio.informers.informer import NAMESPACE, Item
-from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.machinery.labels import Selector
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.writes import Target
 
@@ -62,7 +63,7 @@ class DaemonSetController(Controller):
         super().__init__(context)
         self._kind = context.registry.resources["apps", "v1", "daemonsets"]
         self._who = as_service_account(ACCOUNT)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the set
+        self._selectors = OwnerSelectors(self._kind)
         self._failed: dict[tuple[str, str], tuple[float, float]] = {}  # wait and time, in seconds
         self._sets = self.follow(self._kind, self._set_changed)
         revisions = context.registry.resources["apps", "v1", "controllerrevisions"]
@@ -75,16 +76,9 @@ class DaemonSetController(Controller):
         self.beside.append(self._writer.events.run)
 
     def _set_changed(self, old: Item | None, item: Item | None) -> None:
-        if item is None:
-            if old is not None:
-                self._selectors.pop(old.key, None)
-            return
-        try:
-            selector = from_label_selector(item.object["spec"].get("selector"))
-        except ValueError:
-            selector = NOTHING
-        self._selectors[item.key] = selector
-        self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        key = self._selectors.note(old, item)
+        if key is not None:
+            self.queue.add(key)
 
     def _node_changed(self, _: str, __: str, old: Node | None, new: Node | None) -> None:
         if old == new:
@@ -97,15 +91,13 @@ class DaemonSetController(Controller):
                 self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None and pod.owner is not None:
-                self.queue.add(f"{pod.namespace}/{pod.owner.name}")
+        for key in owners_of(old, new):
+            self.queue.add(key)
         if new is None or new.owner is not None:
             return
-        labels = new.label_map
-        for item in self._sets.indexer.by_index(NAMESPACE, new.namespace):
-            if self._selectors[item.key].matches(labels):
-                self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        sets = self._sets.indexer.by_index(NAMESPACE, new.namespace)
+        for key in self._selectors.selecting(sets, new.label_map):
+            self.queue.add(key)
 
     def begin_anew(self) -> None:
         """See `Reconciler.begin_anew`; failures of another time are forgotten."""
@@ -130,7 +122,7 @@ class DaemonSetController(Controller):
             return
         if owner.deleting:
             return
-        selector = self._selectors[self._kind.key(namespace, name)]
+        selector = self._selectors.of(namespace, name)
         pods = await self._claimed(owner, selector)
         current, old = await self._history(owner, selector, pods)
         hash_ = current["metadata"].get("labels", {}).get(HASH, "")

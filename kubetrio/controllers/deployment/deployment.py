@@ -24,12 +24,13 @@ from kubetrio.controllers.deployment.setwriter import SetWriter, WrittenBefore
 from kubetrio.controllers.podcontrol.claims import Claimable, Controlling, claims
 from kubetrio.controllers.podcontrol.owned import OwnedPods
 from kubetrio.controllers.podcontrol.podwriter import namespace_ends
+from kubetrio.controllers.podcontrol.selectors import OwnerSelectors
 from kubetrio.controllers.podcontrol.statuses import condition_of
 from kubetrio.controllers.podcontrol.view import Pod, views_of
 from kubetrio.controllers.replicaset.replicaset import OWNER, owner_uid
 from kubetrio.informers.informer import NAMESPACE, Item
 from kubetrio.kinds.core.pods.digests import owner_of
-from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.machinery.labels import Selector
 from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]
@@ -54,7 +55,7 @@ class DeploymentController(Controller):
         self._kind = context.registry.resources["apps", "v1", "deployments"]
         self._set_kind = context.registry.resources["apps", "v1", "replicasets"]
         self._writer = SetWriter(context)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the Deployment
+        self._selectors = OwnerSelectors(self._kind)
         self._deployments = self.follow(self._kind, self._deployment_changed)
         self._sets = self.follow(self._set_kind, self._set_changed)
         self._sets.indexer.add_index(OWNER, owner_uid)
@@ -65,16 +66,9 @@ class DeploymentController(Controller):
         self.beside.append(self._writer.events.run)
 
     def _deployment_changed(self, old: Item | None, item: Item | None) -> None:
-        if item is None:
-            if old is not None:
-                self._selectors.pop(old.key, None)
-            return
-        try:
-            selector = from_label_selector(item.object["spec"].get("selector"))
-        except ValueError:
-            selector = NOTHING
-        self._selectors[item.key] = selector
-        self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        key = self._selectors.note(old, item)
+        if key is not None:
+            self.queue.add(key)
 
     def _set_changed(self, old: Item | None, new: Item | None) -> None:
         for item in (old, new):
@@ -86,10 +80,9 @@ class DeploymentController(Controller):
         if new is None or owner_of(new.object["metadata"]) is not None:
             return
         meta = new.object["metadata"]
-        labels = meta.get("labels") or {}
-        for item in self._deployments.indexer.by_index(NAMESPACE, meta["namespace"]):
-            if self._selectors[item.key].matches(labels):
-                self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        deployments = self._deployments.indexer.by_index(NAMESPACE, meta["namespace"])
+        for key in self._selectors.selecting(deployments, meta.get("labels") or {}):
+            self.queue.add(key)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         """Have a Deployment that waits for its old pods to end looked at."""
@@ -117,7 +110,7 @@ class DeploymentController(Controller):
         if obj["spec"].get("selector") == {}:
             await self._selects_all(owner)
             return
-        replica_sets = await self._claimed(owner, self._selectors[self._kind.key(namespace, name)])
+        replica_sets = await self._claimed(owner, self._selectors.of(namespace, name))
         try:
             await self._step(key, owner, replica_sets)
         except WrittenBefore:

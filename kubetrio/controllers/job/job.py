@@ -38,11 +38,11 @@ from kubetrio.controllers.podcontrol.podwriter import (
     all_of,
     slow_start,
 )
+from kubetrio.controllers.podcontrol.selectors import OwnerSelectors, owners_of
 from kubetrio.controllers.podcontrol.statuses import printed
 from kubetrio.controllers.podcontrol.view import Pod, views_of
 from kubetrio.controllers.recorder import NORMAL, WARNING
 from kubetrio.informers.informer import NAMESPACE, Item
-from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.writes import Target
@@ -69,7 +69,7 @@ class JobController(Controller):
         super().__init__(context)
         self._kind = context.registry.resources["batch", "v1", "jobs"]
         self._who = as_service_account(ACCOUNT)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the Job
+        self._selectors = OwnerSelectors(self._kind)
         self._backoffs: dict[str, Backoff] = {}  # by uid of the Job
         self._jobs = self.follow(self._kind, self._job_changed)
         self._writer = PodWriter(context, ACCOUNT, ACCOUNT, (FINALIZER,))
@@ -84,30 +84,21 @@ class JobController(Controller):
             for pod in self._pods.of(old.object["metadata"]["uid"]):
                 if tracked(pod):
                     self.queue.add(f"{_ORPHAN}{pod.namespace}/{pod.name}")
-        if item is None:
-            if old is not None:
-                self._selectors.pop(old.key, None)
-            return
-        try:
-            selector = from_label_selector(item.object["spec"].get("selector"))
-        except ValueError:
-            selector = NOTHING
-        self._selectors[item.key] = selector
-        self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        key = self._selectors.note(old, item)
+        if key is not None:
+            self.queue.add(key)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None and pod.owner is not None:
-                self.queue.add(f"{pod.namespace}/{pod.owner.name}")
+        for key in owners_of(old, new):
+            self.queue.add(key)
         if new is None:
             return
         if tracked(new) and self._is_orphan(new):
             self.queue.add(f"{_ORPHAN}{new.namespace}/{new.name}")
         if new.owner is None:
-            labels = new.label_map
-            for item in self._jobs.indexer.by_index(NAMESPACE, new.namespace):
-                if self._selectors[item.key].matches(labels):
-                    self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+            jobs = self._jobs.indexer.by_index(NAMESPACE, new.namespace)
+            for key in self._selectors.selecting(jobs, new.label_map):
+                self.queue.add(key)
 
     def _is_orphan(self, pod: Pod) -> bool:
         """Whether a pod has no Job that counts it."""
@@ -171,7 +162,7 @@ class JobController(Controller):
 
     async def _claimed(self, owner: Controlling) -> list[Pod]:
         meta = owner.meta
-        selector = self._selectors[self._kind.key(meta["namespace"], meta["name"])]
+        selector = self._selectors.of(meta["namespace"], meta["name"])
 
         def look(pod: Pod) -> Claimable:
             return Claimable(pod.owner, pod.deleting, selector.matches(pod.label_map))

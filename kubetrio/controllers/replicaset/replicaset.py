@@ -22,6 +22,7 @@ from kubetrio.controllers.podcontrol.podwriter import (
     slow_start,
 )
 from kubetrio.controllers.podcontrol.ranking import to_delete
+from kubetrio.controllers.podcontrol.selectors import OwnerSelectors, label_selector, owners_of
 from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
 from kubetrio.controllers.replicaset.replicas import (
     Found,
@@ -32,7 +33,7 @@ from kubetrio.controllers.replicaset.replicas import (
 )
 from kubetrio.informers.informer import NAMESPACE, Item
 from kubetrio.kinds.core.pods.digests import owner_of
-from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
+from kubetrio.machinery.labels import Selector
 from kubetrio.resources.writes import Target
 
 Object = dict[str, Any]
@@ -69,7 +70,7 @@ class ReplicaController(Controller):
         self._kind = context.registry.resources[self.group, "v1", self.resource]
         self._who = as_service_account(self.account)
         self._writer = PodWriter(context, self.account, self.account)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the owner
+        self._selectors = OwnerSelectors(self._kind, self.selector)
         self._owners = self.follow(self._kind, self._owner_changed)
         self._owners.indexer.add_index(OWNER, owner_uid)
         views = views_of(context.informers)
@@ -83,33 +84,22 @@ class ReplicaController(Controller):
         Raises:
             ValueError: its selector is none.
         """
-        return from_label_selector(owner["spec"].get("selector"))
-
-    def _key(self, item: Item) -> str:
-        return item.key.removeprefix(self._kind.storage_prefix)
+        return label_selector(owner)
 
     def _owner_changed(self, old: Item | None, item: Item | None) -> None:
-        if item is None:
-            if old is not None:
-                self._selectors.pop(old.key, None)
-            return
-        try:
-            self._selectors[item.key] = self.selector(item.object)
-        except ValueError:
-            self._selectors[item.key] = NOTHING
-        self.queue.add(self._key(item))
+        key = self._selectors.note(old, item)
+        if key is not None:
+            self.queue.add(key)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None and pod.owner is not None:
-                self.queue.add(f"{pod.namespace}/{pod.owner.name}")
+        for key in owners_of(old, new):
+            self.queue.add(key)
         if new is None or new.owner is not None:
             return
         if old is None or old.labels != new.labels or old.owner != new.owner:
-            labels = new.label_map
-            for item in self._owners.indexer.by_index(NAMESPACE, new.namespace):
-                if self._selectors[item.key].matches(labels):
-                    self.queue.add(self._key(item))
+            owners = self._owners.indexer.by_index(NAMESPACE, new.namespace)
+            for key in self._selectors.selecting(owners, new.label_map):
+                self.queue.add(key)
 
     async def sync(self, key: str) -> None:
         """Give an owner its pods, and say in its status how they are.
@@ -123,7 +113,7 @@ class ReplicaController(Controller):
         if obj is None:
             return
         owner = Controlling(self._kind.api_version, self._kind.kind, obj)
-        selector = self._selectors[self._kind.key(namespace, name)]
+        selector = self._selectors.of(namespace, name)
 
         def look(pod: Pod) -> Claimable:
             return Claimable(pod.owner, pod.deleting, selector.matches(pod.label_map))

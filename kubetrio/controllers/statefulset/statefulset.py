@@ -25,6 +25,7 @@ from kubetrio.controllers.podcontrol.revisions import (
     template_data,
     template_in,
 )
+from kubetrio.controllers.podcontrol.selectors import OwnerSelectors, owners_of
 from kubetrio.controllers.podcontrol.statuses import printed
 from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
 from kubetrio.controllers.statefulset import plan as plans
@@ -40,7 +41,6 @@ from kubetrio.controllers.statefulset.memberwriter import MemberWriter
 from kubetrio.controllers.statefulset.plan import Do, Judge, Step
 from kubetrio.informers.informer import NAMESPACE, Item
 from kubetrio.machinery.jsonvalues import copy_json
-from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.writes import Target
 
@@ -64,7 +64,7 @@ class StatefulSetController(Controller):
         super().__init__(context)
         self._kind = context.registry.resources["apps", "v1", "statefulsets"]
         self._who = as_service_account(ACCOUNT)
-        self._selectors: dict[str, Selector] = {}  # by storage key of the set
+        self._selectors = OwnerSelectors(self._kind)
         self._sets = self.follow(self._kind, self._set_changed)
         revisions = context.registry.resources["apps", "v1", "controllerrevisions"]
         self._revisions = Revisions(context, self.follow(revisions, _nothing), ACCOUNT)
@@ -80,16 +80,9 @@ class StatefulSetController(Controller):
         self.beside.append(pods.events.run)
 
     def _set_changed(self, old: Item | None, item: Item | None) -> None:
-        if item is None:
-            if old is not None:
-                self._selectors.pop(old.key, None)
-            return
-        try:
-            selector = from_label_selector(item.object["spec"].get("selector"))
-        except ValueError:
-            selector = NOTHING
-        self._selectors[item.key] = selector
-        self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        key = self._selectors.note(old, item)
+        if key is not None:
+            self.queue.add(key)
 
     def _claim_changed(self, old: Item | None, new: Item | None) -> None:
         """Have a set looked at whose member waits for a claim to go."""
@@ -101,15 +94,13 @@ class StatefulSetController(Controller):
                 self.queue.add(f"{old.object['metadata']['namespace']}/{name}")
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            if pod is not None and pod.owner is not None:
-                self.queue.add(f"{pod.namespace}/{pod.owner.name}")
+        for key in owners_of(old, new):
+            self.queue.add(key)
         if new is None or new.owner is not None:
             return
-        labels = new.label_map
-        for item in self._sets.indexer.by_index(NAMESPACE, new.namespace):
-            if self._selectors[item.key].matches(labels):
-                self.queue.add(item.key.removeprefix(self._kind.storage_prefix))
+        sets = self._sets.indexer.by_index(NAMESPACE, new.namespace)
+        for key in self._selectors.selecting(sets, new.label_map):
+            self.queue.add(key)
 
     async def sync(self, key: str) -> None:
         """Do what a StatefulSet is to do next.
@@ -123,7 +114,7 @@ class StatefulSetController(Controller):
         if obj is None:
             return
         owner = Controlling(self._kind.api_version, self._kind.kind, obj)
-        selector = self._selectors[self._kind.key(namespace, name)]
+        selector = self._selectors.of(namespace, name)
         revisions = await self._revisions.of(owner, selector)
 
         def look(pod: Pod) -> Claimable:
