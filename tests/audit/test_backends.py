@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 import trio
+from recording import Recorder, event
 
 from kubetrio.audit.auditor import Auditor
 from kubetrio.audit.backends import (
@@ -25,52 +26,11 @@ from kubetrio.audit.backends import (
     WebhookPlugin,
 )
 from kubetrio.audit.counting import Counting
-from kubetrio.audit.events import AuditEvent, time_json
 from kubetrio.audit.policy import Chosen, Level, Policy
 from kubetrio.audit.rotation import Plain
 from kubetrio.env import seeded
-from kubetrio.machinery.identity import UserInfo
 
 ANYTHING = Policy([], Chosen(Level.METADATA))
-
-
-def event(number: int = 0, stage: str = "ResponseComplete", **more: Any) -> AuditEvent:
-    at = time_json(1_700_000_000)
-    given: dict[str, Any] = {
-        "level": Level.METADATA, "audit_id": f"id-{number}", "stage": stage, "uri": "/x",
-        "verb": "get", "user": UserInfo("me"), "sources": b"", "ip": "", "agent": "",
-        "namespace": "", "ref": b"", "received": at, "staged": at,
-    }  # fmt: skip
-    return AuditEvent(**{**given, **more})
-
-
-class Recorder:
-    """A plugin that remembers what it wrote, when it may."""
-
-    name = "recorder"
-
-    def __init__(self) -> None:
-        self.batches: list[list[str]] = []
-        self.times: list[float] = []
-        self.gate = trio.Event()
-        self.gate.set()
-        self.good = True
-        self.at_once = self.most = 0
-
-    def flat(self) -> list[str]:
-        return list(chain.from_iterable(self.batches))
-
-    async def process(self, events: Sequence[AuditEvent]) -> Sequence[bool]:
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
-        await self.gate.wait()
-        self.at_once -= 1
-        self.batches.append([one.audit_id for one in events])
-        self.times.append(trio.current_time())
-        return [self.good] * len(events)
-
-    async def run(self) -> None:
-        await trio.sleep_forever()
 
 
 @asynccontextmanager

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from typing import Any
-
 import pytest
 from checks.helpers import (
     Json,
@@ -12,12 +9,7 @@ from checks.helpers import (
     pod,
     resource,
 )
-
-from kubetrio.kinds.builtin import registry
-from kubetrio.machinery.identity import UserInfo
-from kubetrio.schema.kind import Kind
-from kubetrio.schema.rules import Context
-from kubetrio.schema.structural import Report, compile_type
+from checks.prepared import CONTEXT, decode
 
 JOBS = resource("jobs", "batch")
 TEMPLATE = pod(restartPolicy="Never")
@@ -43,30 +35,9 @@ def test_a_job_keeps_labels_of_its_own(labels: Json) -> None:
     assert made(JOBS, body)["metadata"]["labels"] == labels
 
 
-CONTEXT = Context(
-    now="2026-01-01T00:00:00Z",
-    uid="u-1",
-    user=UserInfo("alice", "", ("devs",), {"k": ("v",)}),
-)
-
-
-def resource(group: str, name: str) -> Kind:
-    found = registry().get(group, "v1", name)
-    assert found is not None
-    return found
-
-
-def decode(group: str, name: str, **raw: Any) -> Json:
-    kind = resource(group, name)
-    raw.setdefault("metadata", {"name": "x"})
-    return compile_type(kind.schema_name).decode(
-        {"kind": kind.kind, "apiVersion": kind.api_version, **deepcopy(raw)}, Report()
-    )
-
-
 def test_a_job_without_a_name_gets_as_far_as_its_validation() -> None:
     """Which refuses it."""
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     obj = decode("batch", "jobs", metadata={}, spec={"template": template})
-    resource("batch", "jobs").rules.prepare_create(obj, CONTEXT)
+    JOBS.rules.prepare_create(obj, CONTEXT)
     assert obj["spec"]["template"]["metadata"]["labels"]["job-name"] == ""
