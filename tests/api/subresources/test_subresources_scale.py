@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from subresource_objects import deployment
 
 from kubetrio.testing.client import Client
 
 APPS = "/apis/apps/v1/namespaces/default"
 
 MERGE = {"Content-Type": "application/merge-patch+json"}
-
-
-def pod(name: str, **more: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "c", "image": "i"}]}
-    meta = {"name": name, "labels": {"a": "b"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, **more}
-
-
-def deployment(name: str) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    meta = {"name": name}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
 
 
 async def test_scaling_counts_as_a_change_of_the_workload(client: Client) -> None:

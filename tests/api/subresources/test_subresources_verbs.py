@@ -5,25 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from subresource_objects import deployment, pod
 
 from kubetrio.testing.client import Client
 
 PODS = "/api/v1/namespaces/default/pods"
 REVIEWS = "/apis/authorization.k8s.io/v1"
 APPS = "/apis/apps/v1/namespaces/default"
-
-
-def pod(name: str, **more: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "c", "image": "i"}]}
-    meta = {"name": name, "labels": {"a": "b"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, **more}
-
-
-def deployment(name: str) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    meta = {"name": name}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
 
 
 @pytest.mark.parametrize(
