@@ -117,7 +117,7 @@ class StoredPorts:
         """Store what a function makes of the ports that are taken; None for no change.
 
         Returns:
-            What was taken before.
+            The ports that were taken where the function changes nothing of them; else none.
         """
         while True:
             stored = await self._store.get(KEY)

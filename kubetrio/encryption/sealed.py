@@ -126,6 +126,7 @@ class EncryptingStore:
         self._plain = _Remembered(REMEMBERED_BYTES)
         self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
+        self._updates = SealedUpdates(store, self._sealed)
         store.on_commit(self._committed)
 
     def use(self, resolve: Resolve) -> None:
@@ -357,10 +358,7 @@ class EncryptingStore:
         self, key: str, value: Stamped, *, expected: Revision, ttl_s: float = 0.0
     ) -> KeyValue:
         """Replace a key; see `Store.update`."""
-        sealed = await self._sealed(key, value)
-        return answered(
-            value, await self._store.update(key, sealed, expected=expected, ttl_s=ttl_s)
-        )
+        return await self._updates.update(key, value, expected=expected, ttl_s=ttl_s)
 
     async def delete(self, key: str, *, expected: Revision) -> Revision:
         """Delete a key; see `Store.delete`.  Its last state stays as it was encrypted."""
