@@ -262,9 +262,16 @@ class Listener:
             await trio.sleep(SWEEP_S)
             now = self.clock.tick()
             self.memory.look(len(self.peers), self.bridge.peak_bytes())
-            for connection in tuple(self.connections):
-                if connection.overdue(now):
-                    connection.scope.cancel()
+            self._end_overdue(now)
+
+    def _end_overdue(self, now: float) -> None:
+        """Cancel connections whose clients are too slow.
+
+        A function of its own: the sweeper's frame, which lives on, would hold the last connection.
+        """
+        for connection in tuple(self.connections):
+            if connection.overdue(now):
+                connection.scope.cancel()
 
     async def drain(self) -> None:
         """Ask every connection to end after what it is doing."""

@@ -296,9 +296,10 @@ async def test_strangers_cannot_fill_the_server(certificates: pki.Pki) -> None:
 
 @pytest.mark.parametrize("sent", [b"", b"GET /a HTTP", REQUEST, b"\0\r\n\r\n"])
 async def test_a_connection_that_ended_leaves_nothing_behind(
-    certificates: pki.Pki, sent: bytes
+    certificates: pki.Pki, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even for the garbage collector, which comes too seldom for a flood of connections."""
+    monkeypatch.setattr(serve, "SWEEP_S", 0.2)
     async with listening(who, seeded(0), certificates) as listener:
         stream = await dial(listener.port, certificates, certificate=False)
         if sent:
@@ -310,6 +311,10 @@ async def test_a_connection_that_ended_leaves_nothing_behind(
             weakref.ref(part) for each in listener.connections for part in (each, each._parser)
         ]
         assert ended
+        seen = listener.clock.now
+        with trio.fail_after(10):
+            while listener.clock.now == seen:  # the sweeper looks at it, and lets go of it
+                await trio.testing.wait_all_tasks_blocked(0.01)
         gc.collect()
         gc.disable()
         try:
