@@ -74,6 +74,8 @@ def main() -> int:
         python = options.environment and options.environment.absolute() / "bin" / "python"
         python = python or environment(work / "env", options.python, options.extras)
         folder = collected(work, python)
+        package = f"kubetrio[{options.extras}]"
+        run(str(python), str(HERE / "inventory.py"), package, str(folder / "_internal"))
         launcher = compiled(work)
         key = write(options.output, launcher, folder)
     print(f"{options.output}: {options.output.stat().st_size:,} bytes, {key}")

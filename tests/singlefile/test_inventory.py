@@ -1,0 +1,20 @@
+"""What a bundle says of its parts: all that is needed, with versions and licences."""
+
+import json
+import runpy
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "singlefile" / "inventory.py"
+
+
+def test_every_part_has_a_version_and_a_licence(tmp_path: Path) -> None:
+    """Of the package in this environment and what it needs, extras only where asked for."""
+    runpy.run_path(str(SCRIPT))["write"]("kubetrio", tmp_path)
+    parts = {each["name"]: each for each in json.loads((tmp_path / "inventory.json").read_text())}
+    assert {"kubetrio", "trio", "apsw", "sqlite", "openssl", "python"} <= parts.keys()
+    assert "pytest" not in parts
+    assert all(each["version"] and each["licences"] for each in parts.values())
+    assert all(set(each["requires"]) <= parts.keys() for each in parts.values())
+    text = (tmp_path / "licences.txt").read_text()
+    for name in ("trio", "apsw", "cryptography"):
+        assert f"\n{name} {parts[name]['version']}: " in text
