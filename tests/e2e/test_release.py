@@ -1,0 +1,98 @@
+"""What a release consists of: the package installs and starts, the image runs, the tests collect.
+
+``KUBETRIO_RELEASE`` names a folder that ``python -m release.build`` made; ``.ci/release`` does
+both.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+MADE = Path(os.environ.get("KUBETRIO_RELEASE") or "/nonexistent")
+TIMEOUT_S = 300
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not MADE.is_dir(), reason="KUBETRIO_RELEASE names no release"),
+]
+
+
+def made(pattern: str) -> Path:
+    (path,) = MADE.glob(pattern)
+    return path
+
+
+def run(*command: str | Path, **named: object) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S, **named
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.skipif(
+    shutil.which("dpkg") is None or shutil.which("systemd-sysusers") is None or os.geteuid() != 0,
+    reason="needs dpkg, systemd-sysusers and root",
+)
+def test_the_debian_package_installs_starts_and_goes(tmp_path: Path) -> None:
+    """Into a root of its own, without chroot; purged, nothing is left of it."""
+    root = tmp_path / "root"
+    for folder in ("var/lib/dpkg", "etc"):
+        (root / folder).mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    dpkg = ("dpkg", f"--root={root}", "--force-script-chrootless", "--force-depends")
+    run(*dpkg, "-i", made("*.deb"))
+    assert (root / "var/lib/kubetrio").stat().st_mode & 0o777 == 0o700
+    assert "\nkubetrio:x:" in "\n" + (root / "etc/passwd").read_text()
+    program, data = root / "usr/bin/kubetrio", ("--data-dir", root / "var/lib/kubetrio")
+    settings = ("--config", root / "etc/kubetrio/kubetrio.yaml")
+    run(program, "serve", "--detach", "--secure-port", "0", *settings, *data)
+    try:
+        assert run(program, "status", *data).stdout.startswith("kubetrio is ready")
+    finally:
+        assert run(program, "stop", *data).stdout.startswith("stopped: process ")
+    run(*dpkg, "--purge", "kubetrio")
+    for path in ("usr/bin/kubetrio", "var/lib/kubetrio", "etc/kubetrio/kubetrio.yaml"):
+        assert not (root / path).exists()
+
+
+def test_the_image_says_its_version(tmp_path: Path) -> None:
+    """Its layers unpacked over each other; as a process where this user may change the root."""
+    with tarfile.open(made("*-oci.tar")) as archive:
+        archive.extractall(tmp_path / "layout", filter="data")
+
+    def blob(row: dict[str, str]) -> Path:
+        return tmp_path / "layout" / "blobs" / row["digest"].replace(":", "/")
+
+    (row,) = json.loads((tmp_path / "layout" / "index.json").read_text())["manifests"]
+    manifest = json.loads(blob(row).read_text())
+    config = json.loads(blob(manifest["config"]).read_text())["config"]
+    root = tmp_path / "root"
+    for layer in manifest["layers"]:
+        with tarfile.open(blob(layer)) as archive:
+            archive.extractall(root, filter="data")
+    chroot = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
+    if os.geteuid() or chroot is None:
+        assert (root / config["Entrypoint"][0].lstrip("/")).stat().st_mode & 0o111
+        return
+    environ = dict(each.split("=", 1) for each in config["Env"])
+    user = f"--userspec={config['User']}"
+    said = run(chroot, user, root, *config["Entrypoint"], "--version", env=environ).stdout
+    version = manifest["annotations"]["org.opencontainers.image.version"]
+    assert said == f"kubetrio {version}\n"
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_sdist_collect(tmp_path: Path) -> None:
+    """All that they read is in it."""
+    with tarfile.open(made("*.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    command = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
+    said = run(*command, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder)}).stdout
+    assert " tests collected in " in said
