@@ -138,13 +138,12 @@ def packages(single: Path, output: Path, work: Path, checkout: Checkout) -> None
     """
     bundle = read(single)
     bill = billofmaterials.document(bundle.inventory(), checkout.epoch)
-    documents = {
-        "kubetrio.cdx.json": json.dumps(bill, indent=1) + "\n",
-        "licences.txt": bundle.text(LICENCES),
-    }
+    bill_text = json.dumps(bill, indent=1) + "\n"
+    licences = bundle.text(LICENCES)
+    documents = {"kubetrio.cdx.json": bill_text, "licences.txt": licences}
     name = f"kubetrio-{checkout.version}"
-    for suffix, text in zip((".cdx.json", "-licences.txt"), documents.values(), strict=True):
-        (output / f"{name}{suffix}").write_text(text)
+    (output / f"{name}.cdx.json").write_text(bill_text)
+    (output / f"{name}-licences.txt").write_text(licences)
     facts = image.Facts(version=checkout.version, epoch=checkout.epoch, revision=checkout.revision)
     (output / f"{name}-oci.tar").write_bytes(image.layout(bundle, documents, facts))
     package = debian.Package(

@@ -1,4 +1,4 @@
-"""A clean tree: what a commit has, or what git would commit, in a folder of its own."""
+"""A clean tree: the files of a commit in a folder of their own."""
 
 from __future__ import annotations
 
