@@ -25,14 +25,19 @@ from kubetrio.api.api import (
 from kubetrio.api.applying import configuration_of
 from kubetrio.api.encoding.accepting import accept, object_offer, offered
 from kubetrio.api.encoding.encoders import AnyEncoder, encoder_for
-from kubetrio.api.encoding.largeanswers import encoded, finished, written_list
+from kubetrio.api.encoding.largeanswers import (
+    encoded,
+    finished,
+    making_beside,
+    written_list,
+)
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.asking import Client
 from kubetrio.machinery.status import ApiError, bad_request, not_found, success
 from kubetrio.resources.operations import check_named
-from kubetrio.resources.paging import RestOfList
+from kubetrio.resources.paging import Rest
 from kubetrio.resources.readcounts import ReadCounts
 from kubetrio.resources.watching import Watch
 from kubetrio.resources.writes import (
@@ -107,7 +112,8 @@ async def list_(storage: Storage, edge: Edge, request: Request, resource: Kind) 
     encoder = _encoder(edge, request, resource, COLLECTION)
     chosen = options.list_options(request, resource)
     namespace = object_namespace(request, resource)
-    begin, rest = await storage.listing.open(resource, namespace, chosen, encoder)
+    beside = making_beside(edge.off_loop, request, encoder)
+    begin, rest = await storage.listing.open(resource, namespace, chosen, encoder, beside)
     if not encoder.stored:
         begin += await finished(storage.listing, edge.off_loop, request, encoder)
     if rest is None:
@@ -122,7 +128,7 @@ def _stream_list(
     request: Request,
     encoder: AnyEncoder,
     begin: bytes,
-    rest: RestOfList,
+    rest: Rest,
 ) -> Callable[[Channel], Awaitable[None]]:
     async def run(channel: Channel) -> None:
         body, more = begin, True

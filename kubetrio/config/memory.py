@@ -9,6 +9,8 @@ from kubetrio.config.kinds import SIZE
 
 GUIDE = "../how-to/run-on-a-device.md"
 MIB = 1024 * 1024
+SEGMENTS_FROM = 32 * MIB
+"""Bytes of caches from which on lists are kept in memory."""
 
 
 @section
@@ -18,8 +20,8 @@ class Memory(Section):
     TITLE: ClassVar[str] = "memory"
 
     cache_bytes: int = flag(
-        "cache-size", SIZE, 88 * MIB,
-        "bytes of caches at most: pages of the database, objects, recent events, encoded objects",
+        "cache-size", SIZE, 128 * MIB,
+        "bytes of caches at most: lists, pages of the database, objects, recent events",
         more="They are filled as they are used. See [caches](../design/caches.md).",
     )  # fmt: skip
     limit_bytes: int = flag(
@@ -30,21 +32,30 @@ class Memory(Section):
     )  # fmt: skip
 
     @property
+    def segments_bytes(self) -> int:
+        """Of collections that are listed again and again; none where there is little room."""
+        return self.cache_bytes * 5 // 16 if self.cache_bytes >= SEGMENTS_FROM else 0
+
+    @property
+    def _rest(self) -> int:
+        return self.cache_bytes - self.segments_bytes
+
+    @property
     def page_cache_bytes(self) -> int:
         """Of the database, all connections together."""
-        return self.cache_bytes * 6 // 11
+        return self._rest * 6 // 11
 
     @property
     def recent_bytes(self) -> int:
         """Of objects that were read lately."""
-        return self.cache_bytes // 11
+        return self._rest // 11
 
     @property
     def window_bytes(self) -> int:
         """Of recent events."""
-        return self.cache_bytes * 2 // 11
+        return self._rest * 2 // 11
 
     @property
     def encoded_bytes(self) -> int:
         """Of encoded objects."""
-        return self.cache_bytes * 2 // 11
+        return self._rest * 2 // 11

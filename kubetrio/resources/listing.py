@@ -1,33 +1,32 @@
-"""Lists: which revision is read, pages and continue tokens, streams of large lists.
+"""Lists: which revision is read, pages, streams of large lists.
 
 Source: docs "API concepts", resource versions and retrieving large results sets in chunks.
 """
 
 from __future__ import annotations
 
-import base64
-import posixpath
-import string
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
 import trio
 
 from kubetrio.gotext import numbers as gonumbers
 from kubetrio.machinery.fielderrors import quote
 from kubetrio.machinery.names_validation import path_segment
-from kubetrio.machinery.status import (
-    ApiError,
-    bad_request,
-    expired,
-    too_large_resource_version,
-)
+from kubetrio.machinery.status import ApiError, bad_request, too_large_resource_version
 from kubetrio.resources import paging
-from kubetrio.resources.paging import Page, Pager, RestOfList
+from kubetrio.resources.continuetokens import (
+    Position,
+    decode_token,
+    encode_token,
+    expired_token,
+)
+from kubetrio.resources.paging import Page, Pager, Rest, RestOfList
 from kubetrio.resources.readcounts import ReadCounts
-from kubetrio.resources.representation import Encoder, ListMeta
+from kubetrio.resources.representation import Encoder, ItemForm, ListMeta
+from kubetrio.resources.segments.cache import SegmentCache
+from kubetrio.resources.segments.lists import ListRequest, RestOfPieces, SegmentedLists
+from kubetrio.resources.segments.making import Beside
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.shared import Shared
 from kubetrio.resources.translate import translate
@@ -38,7 +37,6 @@ from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
 FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
-TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105  (not a secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +44,7 @@ class ListOptions:
     """A list request, validated.
 
     Args:
-        limit: most items wanted, 0 for all.
+        limit: most items request, 0 for all.
         continue_token: token of the page before, or empty.
         resource_version: as sent.
         match: ``Exact``, ``NotOlderThan`` or empty.
@@ -58,119 +56,6 @@ class ListOptions:
     resource_version: str = ""
     match: str = ""
     selection: Selection | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a list goes on.
-
-    Args:
-        revision: snapshot to read, None for the newest.
-        start: key behind which to begin, relative to the collection's prefix.
-    """
-
-    revision: Revision | None
-    start: str
-
-
-def encode_token(revision: Revision, key: str, prefix: str) -> str:
-    """A continue token: base64url of ``{v, rv, start}``."""
-    start = key.removeprefix(prefix) + "\0"
-    text = orjson.dumps({"v": TOKEN_VERSION, "rv": revision, "start": start})
-    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
-
-
-def decode_token(token: str) -> Position:
-    """Read a continue token.
-
-    Raises:
-        ApiError: 400, in kube-apiserver's words.
-    """
-    from kubetrio.wire import gojson
-
-    try:
-        data = gojson.parse(_unpacked(token)).value
-    except (ValueError, gojson.GoJsonError) as error:
-        raise _bad_token(str(error)) from None
-    if data is None:
-        data = {}
-    if not isinstance(data, dict):
-        word = gojson.type_word(data)
-        raise _bad_token(
-            f"json: cannot unmarshal {word} into Go value of type storage.continueToken"
-        )
-    members = _token_members(data)
-    token_version = members.get("v", "")
-    if token_version != TOKEN_VERSION:
-        raise _bad_token(f"server does not recognize this encoded version {token_version}")
-    revision, start = members.get("rv", 0), members.get("start", "")
-    if revision == 0:
-        raise _bad_token("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-    if not start:
-        raise _bad_token("encoded start key empty (version meta.k8s.io/v1)")
-    key = start if start.startswith("/") else f"/{start}"
-    if key.startswith("//") or posixpath.normpath(key) != key:
-        raise _bad_token(start)
-    return Position(None if revision < 0 else revision, start)
-
-
-TOKEN_MEMBERS: Mapping[str, tuple[type, str]] = {
-    "v": (str, "string"),
-    "rv": (int, "int64"),
-    "start": (str, "string"),
-}
-
-
-def _token_members(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a token; the case of their names does not matter, as in any JSON for Go.
-
-    Raises:
-        ApiError: 400 for a value of another type.
-    """
-    from kubetrio.schema.structural_values import number_text
-    from kubetrio.wire import gojson
-
-    members = {}
-    for given, value in data.items():
-        name = given.casefold()
-        if name not in TOKEN_MEMBERS or value is None:
-            continue
-        type_, go_type = TOKEN_MEMBERS[name]
-        if type(value) is not type_ or (isinstance(value, int) and not gonumbers.is_int64(value)):
-            word = gojson.type_word(value)
-            if word == "number" and type_ is int:
-                word = f"number {number_text(value)}"
-            raise _bad_token(
-                f"json: cannot unmarshal {word} into Go struct field continueToken.{name} "
-                f"of type {go_type}"
-            )
-        members[name] = value
-    return members
-
-
-BASE64_URL = frozenset(string.ascii_letters + string.digits + "-_")
-
-
-def _unpacked(token: str) -> bytes:
-    """Base64url without padding, read as Go's ``RawURLEncoding`` does: line breaks are skipped.
-
-    Raises:
-        ValueError: an illegal character, or a lone one at the end; Go's message.
-    """
-    kept = []
-    for position, char in enumerate(token):
-        if char in BASE64_URL:
-            kept.append(position)
-        elif char not in "\r\n":
-            raise ValueError(f"illegal base64 data at input byte {position}")
-    if len(kept) % 4 == 1:
-        raise ValueError(f"illegal base64 data at input byte {kept[-1]}")
-    text = "".join(token[position] for position in kept)
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _bad_token(why: str) -> ApiError:
-    return bad_request(f"invalid continue token: continue key is not valid: {why}")
 
 
 def parse_revision(text: str) -> Revision:
@@ -221,18 +106,22 @@ class Listing:
     Args:
         store: where to read; its reads of the newest state are consistent.
         hub: tells when a revision has come.
+        segments_bytes: of collections that are kept in memory, 0 for none.
 
     Attributes:
+        segments: lists that are cut from what is in memory.
         turns: held for a moment's work on the objects of a list, by one list at a time.
         counts: of lists, and of events of watches.
         conversions: of events, under way for watches that are equal in what they see.
     """
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Store, hub: Hub, segments_bytes: int = 0) -> None:
         self._store = store
         self._cached = store.cached
         self._hub = hub
         self.turns = trio.Lock()
+        cache = SegmentCache(store, segments_bytes)
+        self.segments = SegmentedLists(store, cache, self.turns)
         self.counts = ReadCounts()
         self.conversions: Shared[tuple[Batch, ApiError | None]] = Shared()
 
@@ -286,9 +175,21 @@ class Listing:
         return await self._cached.get(key)
 
     async def open(
-        self, resource: Kind, namespace: str, options: ListOptions, encoder: Encoder
-    ) -> tuple[bytes, RestOfList | None]:
+        self,
+        resource: Kind,
+        namespace: str,
+        options: ListOptions,
+        encoder: Encoder,
+        beside: Beside | None = None,
+    ) -> tuple[bytes, Rest | None]:
         """Read the first part of a list.
+
+        Args:
+            resource: the kind, in the version asked for.
+            namespace: whose objects, or empty for all.
+            options: what is asked for.
+            encoder: representation of the list.
+            beside: where large objects are encoded that are kept in memory.
 
         Returns:
             The whole encoded list and None, or its beginning and what reads the rest.
@@ -300,6 +201,9 @@ class Listing:
         keys, position = await self._begin(resource, namespace, options)
         pager = self._pager(resource, keys, position, options, encoder)
         try:
+            begun = await self._from_memory(pager, prefix, position, options, encoder, beside)
+            if begun is not None:
+                return begun
             # A conversion may fail, and there is no Status once an answer has begun.
             if options.limit or encoder.converts is not None:
                 return await self._limited(pager, prefix, options, encoder)
@@ -313,6 +217,59 @@ class Listing:
             return begin, RestOfList(pager, writer)
         return begin + writer.close(), None
 
+    async def _from_memory(
+        self,
+        pager: Pager,
+        prefix: str,
+        position: Position,
+        options: ListOptions,
+        encoder: Encoder,
+        beside: Beside | None,
+    ) -> tuple[bytes, Rest | None] | None:
+        """What `open` returns, if the collection is in memory."""
+        form = encoder.list_form()
+        if form is None or pager.keys == Range.single(pager.keys.start):
+            return None
+        if position.revision is None and pager.fresh:
+            await self._come_to_newest()
+        request = ListRequest(
+            prefix=prefix,
+            keys=pager.keys,
+            at=position.revision,
+            selection=options.selection,
+            limit=options.limit,
+            beside=beside,
+        )
+        return await self.segments.open(form, request, pager.reads)
+
+    async def _come_to_newest(self) -> None:
+        """Have what is in memory show the newest revision."""
+        if self._store.shared:
+            await self.newest()
+
+    async def state(
+        self, form: ItemForm, prefix: str, selection: Selection | None, *, cached: bool
+    ) -> tuple[RestOfPieces, Sequence[int], Revision] | None:
+        """The state that a watch begins with, if it is in memory.
+
+        Args:
+            form: how an object is written.
+            prefix: the prefix.
+            selection: selectors, None for everything.
+            cached: whether it may be what has been announced here.
+
+        Returns:
+            What is sent, the size of each event, and the revision.
+        """
+        if not prefix.endswith("/"):
+            return None
+        if not cached:
+            await self._come_to_newest()
+        request = ListRequest(
+            prefix=prefix, keys=Range.prefix(prefix), selection=selection, sizes=True
+        )
+        return await self.segments.state(form, request)
+
     def _pager(
         self,
         resource: Kind,
@@ -324,9 +281,11 @@ class Listing:
         reads = self.counts.lists(resource.group_resource)
         reads.lists += 1
         # A token may be of a revision that has not come here yet.
-        any_version = options.resource_version and not options.continue_token and resource.cached
-        store = self._cached if any_version else self._store
-        return Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
+        fresh = not options.resource_version or options.continue_token or not resource.cached
+        store = self._store if fresh else self._cached
+        pager = Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
+        pager.fresh = bool(fresh)
+        return pager
 
     async def _begin(
         self, resource: Kind, namespace: str, options: ListOptions
@@ -386,7 +345,7 @@ class Listing:
 
     async def _limited(
         self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder
-    ) -> tuple[bytes, RestOfList | None]:
+    ) -> tuple[bytes, Rest | None]:
         pages = await self._pages(pager.read, options.limit)
         meta = await self._meta(pager, pages[-1], prefix, options)
         writer = encoder.list_writer()
@@ -424,23 +383,8 @@ class Listing:
     ) -> ApiError:
         """What a list answers that could not be read."""
         if isinstance(error, Compacted) and options.continue_token:
-            return self._expired_token(position)
+            return expired_token(position)
         return translate(error, resource.group_resource, "")
-
-    @staticmethod
-    def _expired_token(position: Position) -> ApiError:
-        """410 with a token that goes on at the newest revision, inconsistently."""
-        text = orjson.dumps({"v": TOKEN_VERSION, "rv": -1, "start": position.start})
-        token = base64.urlsafe_b64encode(text).rstrip(b"=").decode()
-        error = expired(
-            "The provided continue parameter is too old to display a consistent list result. You "
-            "can start a new list without the continue parameter, or use the continue token in "
-            "this response to retrieve the remainder of the results. Continuing with the provided "
-            "token results in an inconsistent list - objects that were created, modified, or "
-            "deleted between the time the first chunk was returned and now may show up in the list."
-        )
-        error.continue_token = token
-        return error
 
     async def snapshot(
         self, prefix: str, limit: int, after: str, at: Revision | None, *, cached: bool = False

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import islice
+from typing import Protocol
 
 import trio
 
@@ -99,6 +100,9 @@ class Pager:
         selection: selectors, None for everything.
         turns: of all lists.
         reads: counts what is read.
+
+    Attributes:
+        fresh: whether what it reads has to be the newest.
     """
 
     def __init__(
@@ -113,10 +117,11 @@ class Pager:
     ) -> None:
         self._store = store
         self._turns = turns
-        self._reads = reads
+        self.reads = reads
         self.keys = keys
         self.at = at
         self.more = True
+        self.fresh = True
         self._encoder = encoder
         self._selection = selection
 
@@ -158,7 +163,7 @@ class Pager:
             limit=limit,
             max_bytes=max_bytes,
         )
-        self._reads.read(result.count, result.count)
+        self.reads.read(result.count, result.count)
         return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
     async def _selected(self, limit: int, max_bytes: int) -> Page:
@@ -186,7 +191,7 @@ class Pager:
                     last = selected[-1].key
                     more = more or last != there[-1].key
                     break
-            self._reads.read(len(there), len(selected) - taken)
+            self.reads.read(len(there), len(selected) - taken)
             if last:
                 keys = keys.after(last)
             if not more or (limit and len(selected) >= limit) or size >= max_bytes:
@@ -200,6 +205,14 @@ class Pager:
         matches = self._selection.matches_bytes
         chosen = (item for item in items if matches(item.value))
         return list(islice(chosen, limit or None))
+
+
+class Rest(Protocol):
+    """The part of a large list after what was begun with."""
+
+    async def next(self) -> tuple[bytes, bool]:
+        """The next bytes, perhaps none, and whether more follow."""
+        ...
 
 
 class RestOfList:

@@ -8,7 +8,7 @@ brings the values to the version first (`converts`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -69,6 +69,62 @@ class ListWriter(Protocol):
         ...
 
 
+Around = Callable[[ListMeta, int, int], tuple[bytes, bytes]]
+
+
+class ItemForm(Protocol):
+    """How items are written that are made one by one, whatever stands around them.
+
+    What is made of an object is kept for other lists, so it says nothing of the request.
+
+    Attributes:
+        key: equal for forms that make the same of the same objects.
+        stored: whether items are stored objects without their first bytes (`Encoder.skip`), each
+            behind a separator.
+        lead: bytes of an item that are left out in front of the first of a list.
+        kind: of the objects.
+        around: what stands before and behind the items of a list that has some, by its metadata,
+            how many items there are and the bytes of all of them.
+    """
+
+    @property
+    def kind(self) -> Kind:
+        """See the class."""
+        ...
+
+    @property
+    def key(self) -> Hashable:
+        """See the class."""
+        ...
+
+    @property
+    def stored(self) -> bool:
+        """See the class."""
+        ...
+
+    @property
+    def lead(self) -> int:
+        """See the class."""
+        ...
+
+    @property
+    def around(self) -> Around:
+        """See the class."""
+        ...
+
+    def now(self) -> float | None:
+        """The time that items tell, None where they tell none."""
+        ...
+
+    def item(self, value: bytes) -> tuple[bytes, tuple[float, float] | None]:
+        """An item as it stands behind another, and from when on and until when it is good.
+
+        Args:
+            value: the stored object.
+        """
+        ...
+
+
 class Encoder(Protocol):
     """One representation of one resource for one request.
 
@@ -116,6 +172,18 @@ class Encoder(Protocol):
         Raises:
             ApiError: as `check`.
         """
+        ...
+
+    def list_form(self) -> ItemForm | None:
+        """How a list is written item by item, None where it cannot be."""
+        ...
+
+    def state_form(self) -> ItemForm | None:
+        """How the state is written that a watch begins with, None where it cannot be so."""
+        ...
+
+    def prepare(self) -> None:
+        """Have made what must not be made in a thread, before items are made in one."""
         ...
 
     def event(self, kind: str, value: bytes) -> bytes:

@@ -230,12 +230,38 @@ class Watch:
 
     async def _state(self, channel: Channel) -> Revision:
         """Send the current state as ADDED events; returns its revision."""
-        options, encoder = self._options, self._encoder
+        options = self._options
         if options.begin_now:
             if not options.any_version:
                 await self._listing.newest()
             return self._hub.revision
         await self._listing.wait_for(options.not_older_than)
+        at = await self._state_from_memory(channel) or await self._state_from_store(channel)
+        if options.initial_bookmark:
+            await self._mark(channel, at, initial_end=True)
+        return at
+
+    async def _state_from_memory(self, channel: Channel) -> Revision:
+        """Send the state if it is in memory; returns its revision, 0 where it is not."""
+        options, form = self._options, self._encoder.state_form()
+        if form is None:
+            return 0
+        state = await self._listing.state(
+            form, options.prefix, options.selection, cached=options.any_version
+        )
+        if state is None:
+            return 0
+        pieces, sizes, at = state
+        more = True
+        while more:
+            payload, more = await pieces.next()
+            if payload:
+                await channel.send(channel.frame(payload))
+        self._sent.alone(sizes)
+        return at
+
+    async def _state_from_store(self, channel: Channel) -> Revision:
+        options, encoder = self._options, self._encoder
         at: Revision | None = None
         after, more = "", True
         while more:
@@ -254,8 +280,6 @@ class Watch:
                 raise failed
         if at is None:
             raise AssertionError("a snapshot has a revision")
-        if options.initial_bookmark:
-            await self._mark(channel, at, initial_end=True)
         return at
 
     async def _mark(self, channel: Channel, at: Revision, *, initial_end: bool) -> None:

@@ -373,8 +373,13 @@ def _memory_limit(base: Base, cache: ByteCache) -> MemoryLimit | None:
     limit = base.config.memory.limit_bytes
     if not limit:
         return None
+
+    def forget() -> None:
+        cache.clear()
+        base.storage.listing.segments.cache.clear()
+
     try:
-        return MemoryLimit(limit, cache.clear, base.env.run_blocking)
+        return MemoryLimit(limit, forget, base.env.run_blocking)
     except OSError as error:
         raise StartError(
             f"--memory-limit: this system does not say how much is used: {error}"

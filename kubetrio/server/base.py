@@ -73,7 +73,7 @@ def make_base(
             store=store,
             hub=hub,
             informers=informers,
-            listing=Listing(store, hub),
+            listing=Listing(store, hub, config.memory.segments_bytes),
         ),
         metrics=Metrics(),
         outgoing=Outgoing(env),

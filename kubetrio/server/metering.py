@@ -123,6 +123,8 @@ def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[CacheSize
     if api.edge.auditor is not None:
         yield CacheSize("audit/policy", api.edge.auditor.policy.remembered(), None)
     yield CacheSize("api/encoding/cache", api.edge.cache.entries, api.edge.cache.bytes)
+    segments = api.storage.listing.segments.cache
+    yield CacheSize("resources/segments/cache", segments.entries, segments.bytes)
     numbers, watching = api.storage.store.statistics(), api.storage.hub.statistics()
     for cache in numbers.caches:
         yield CacheSize(*cache)

@@ -183,17 +183,24 @@ def encode_list(api_version: str, kind: str, list_meta: Json, items: Iterable[by
         ValueError: as for ``encode``.
     """
     inner = [item.removeprefix(PREFIX) for item in items]
+    before, behind = around_list(api_version, kind, list_meta, len(inner))
+    return b"".join((before, *inner, behind))
+
+
+def around_list(api_version: str, kind: str, list_meta: Json, count: int) -> tuple[bytes, bytes]:
+    """What stands before and behind items without the prefix; see `encode_list`.
+
+    Args:
+        api_version: of the list.
+        kind: of the list.
+        list_meta: the list's ``metadata``.
+        count: how many items.
+    """
     # Keys are in the order of RFC 8949, 4.2.1: for byte strings, shorter ones first.
-    return b"".join(
-        (
-            PREFIX + b"\xa4",
-            b"\x44kind" + encode(kind).removeprefix(PREFIX),
-            b"\x45items" + _head(4, len(inner)),
-            *inner,
-            b"\x48metadata" + encode(list_meta).removeprefix(PREFIX),
-            b"\x4aapiVersion" + encode(api_version).removeprefix(PREFIX),
-        )
-    )
+    kinds = b"\x44kind" + encode(kind).removeprefix(PREFIX)
+    meta = b"\x48metadata" + encode(list_meta).removeprefix(PREFIX)
+    version = b"\x4aapiVersion" + encode(api_version).removeprefix(PREFIX)
+    return b"%b\xa4%b\x45items%b" % (PREFIX, kinds, _head(4, count)), meta + version
 
 
 def encode_event(event_type: str, encoded: bytes) -> bytes:

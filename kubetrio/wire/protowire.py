@@ -287,6 +287,22 @@ class ListMessage:
         self._last: list[bytes] = []
         self._last_size = self._size = 0
 
+    def framed(self, item: bytes) -> bytes:
+        """The message of an item as it stands in the list."""
+        return b"%b%b%b" % (self._tag, varint(len(item)), item)
+
+    def around(self, list_meta: Json, size: int) -> tuple[bytes, bytes]:
+        """What stands before and behind items of so many bytes, as `framed` makes them.
+
+        Args:
+            list_meta: the list's ``metadata``.
+            size: bytes of all items.
+        """
+        meta = delimited(self._meta_number, self._codec.encode(list_meta, _LIST_META))
+        before, behind = (meta, b"") if self._meta_number < self._items_number else (b"", meta)
+        begin, end = _envelope(self._api_version, self._kind, size + len(meta))
+        return begin + before, behind + end
+
     def add(self, item: bytes) -> None:
         """Append the message of an item, without envelope."""
         head = self._tag + varint(len(item))
@@ -308,13 +324,11 @@ class ListMessage:
             list_meta: the list's ``metadata``.
         """
         self._close_piece()
-        meta = delimited(self._meta_number, self._codec.encode(list_meta, _LIST_META))
-        before, behind = (meta, b"") if self._meta_number < self._items_number else (b"", meta)
-        begin, end = _envelope(self._api_version, self._kind, self._size + len(meta))
-        yield begin + before
+        before, behind = self.around(list_meta, self._size)
+        yield before
         while self._pieces:
             yield self._pieces.popleft()
-        yield behind + end
+        yield behind
 
 
 class _Layout:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -15,8 +16,15 @@ import orjson
 from kubetrio.api.encoding import serializers, tables
 from kubetrio.api.encoding.accepting import accept, go_type
 from kubetrio.api.encoding.cache import ByteCache
+from kubetrio.api.encoding.itemforms import (
+    AgingForm,
+    MadeForm,
+    StoredForm,
+    no_frame,
+)
 from kubetrio.api.encoding.listwriters import (
     CollectedListWriter,
+    Frame,
     FramedListWriter,
     JsonListWriter,
     Kept,
@@ -30,7 +38,7 @@ from kubetrio.api.offloop import INLINE_BYTES
 from kubetrio.api.request import Request
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
-from kubetrio.resources.representation import ListMeta, ListWriter
+from kubetrio.resources.representation import Around, ItemForm, ListMeta, ListWriter
 from kubetrio.schema.kind import Kind, cached_on_kind
 from kubetrio.schema.printing import Printer
 from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
@@ -89,6 +97,22 @@ class JsonEncoder:
     def list_writer(self) -> ListWriter:
         """See `Encoder`."""
         return JsonListWriter(self._resource, self.skip)
+
+    def list_form(self) -> ItemForm:
+        """See `Encoder`."""
+        return StoredForm(self._resource, self, 1, self._around)
+
+    def _around(self, meta: ListMeta, *_: int) -> tuple[bytes, bytes]:
+        writer = self.list_writer()
+        return writer.open(meta), writer.close()
+
+    def state_form(self) -> ItemForm:
+        """See `Encoder`."""
+        added = partial(self.event, "ADDED")
+        return MadeForm(self._resource, ("state", self), 0, no_frame, added)
+
+    def prepare(self) -> None:
+        """Do nothing: there are no plans."""
 
     def event(self, kind: str, value: bytes) -> bytes:
         """One line."""
@@ -240,6 +264,73 @@ class ObjectEncoder:
         message = ListMessage(serializers.protobuf(), *self._list_identity())
         return CollectedListWriter(ProtobufItems(self._proto_item, message))
 
+    def list_form(self) -> ItemForm | None:
+        """See `Encoder`."""
+        accepted = self._accepted
+        if self._refusal is not None or self.converts is not None or accepted.pretty:
+            return None
+        match accepted.serializer, accepted.as_kind:
+            case "json", "Table" if self._printer().sort_key is None:
+                rows = ("rows", self._resource, self._include_object, self._table_version)
+                around, row = self._around_rows, self._row_text
+                return AgingForm(self._resource, rows, 1, around, row, self._now)
+            case _, "Table":
+                return None
+            case "json", _:
+                return self._made(1, self._around_text, self._item_text)
+            case "protobuf", _:
+                return self._message_form()
+            case "cbor", _:
+                return self._made(0, self._around_cbor, self._cbor_alone)
+        return None
+
+    def _made(self, lead: int, around: Around, make: Callable[[bytes], bytes]) -> ItemForm:
+        return MadeForm(self._resource, ("items", self.identity), lead, around, make)
+
+    def state_form(self) -> ItemForm | None:
+        """See `Encoder`; the first event of a watch of Tables is another than the next."""
+        if self._accepted.as_kind == "Table" or self.converts is not None:
+            return None
+        added = partial(self.event, "ADDED")
+        return MadeForm(self._resource, ("state", self.identity), 0, no_frame, added)
+
+    def _message_form(self) -> ItemForm:
+        message = ListMessage(serializers.protobuf(), *self._list_identity())
+
+        def make(value: bytes) -> bytes:
+            return message.framed(self._proto_message(value))
+
+        def around(meta: ListMeta, count: int, size: int) -> tuple[bytes, bytes]:
+            del count
+            return message.around(meta.as_dict(), size)
+
+        return self._made(0, around, make)
+
+    def _item_text(self, value: bytes) -> bytes:
+        return b"," + jsonwire.encode(self._item(value))
+
+    def _around_text(self, meta: ListMeta, *_: int) -> tuple[bytes, bytes]:
+        frame = self._text_frame(meta)
+        return frame.begin, frame.end
+
+    def _row_text(self, value: bytes, now: float) -> bytes:
+        obj, include = self.decoded(value), self._include_object
+        version, shown = self._table_version, self._in_version
+        return b"," + jsonwire.encode(
+            tables.table_row(obj, self._printer(), include, version, now, shown)
+        )
+
+    def _around_rows(self, meta: ListMeta, *_: int) -> tuple[bytes, bytes]:
+        frame = frame_of(self._table(meta.as_dict(), []), self._accepted)
+        return frame.begin, frame.end
+
+    def _cbor_alone(self, value: bytes) -> bytes:
+        return self._cbor_item(value).removeprefix(cborwire.PREFIX)
+
+    def _around_cbor(self, meta: ListMeta, count: int, size: int) -> tuple[bytes, bytes]:
+        del size
+        return cborwire.around_list(*self._list_identity(), meta.as_dict(), count)
+
     def _list_identity(self) -> tuple[str, str]:
         """Version and kind of lists."""
         accepted = self._accepted
@@ -254,17 +345,14 @@ class ObjectEncoder:
         return obj
 
     def _text_writer(self) -> ListWriter:
-        version, kind = self._list_identity()
-
-        def whole(meta: ListMeta) -> Object:
-            shown = self._list_metadata(meta)
-            return {"kind": kind, "apiVersion": version, "metadata": shown, "items": []}
-
         return FramedListWriter(
-            lambda meta: frame_of(whole(meta), self._accepted),
+            self._text_frame,
             self._item,
             lambda meta: serializers.dump(self._empty(self._list_metadata(meta)), self._accepted),
         )
+
+    def _text_frame(self, meta: ListMeta) -> Frame:
+        return frame_of({**self._empty(self._list_metadata(meta)), "items": []}, self._accepted)
 
     def _list_metadata(self, meta: ListMeta) -> Object:
         return meta.as_dict() if self._accepted.as_kind else list_metadata(self._resource, meta)
@@ -276,14 +364,14 @@ class ObjectEncoder:
         return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 
     def _proto_item(self, value: bytes) -> bytes:
-        def encode() -> bytes:
-            obj = self._shaped(self.decoded(value))
-            name = serializers.type_name(obj["apiVersion"], obj["kind"])
-            return serializers.protobuf().encode(obj, name)
-
         if len(value) > INLINE_BYTES:
-            return encode()  # in a thread, while the cache is the event loop's
-        return self._cache.get((self.identity, value), encode)
+            return self._proto_message(value)  # in a thread: the cache is the event loop's
+        return self._cache.get((self.identity, value), partial(self._proto_message, value))
+
+    def _proto_message(self, value: bytes) -> bytes:
+        obj = self._shaped(self.decoded(value))
+        name = serializers.type_name(obj["apiVersion"], obj["kind"])
+        return serializers.protobuf().encode(obj, name)
 
     def _cbor_item(self, value: bytes) -> bytes:
         obj = self._shaped(self.decoded(value))

@@ -6,7 +6,7 @@ megabyte takes up to 30 ms as protobuf, half a second as YAML.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kubetrio.api.encoding.encoders import AnyEncoder, ObjectEncoder
 from kubetrio.api.offloop import INLINE_BYTES, OffLoop
@@ -15,6 +15,7 @@ from kubetrio.resources.conversion import shown_values
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.paging import to_encode
 from kubetrio.resources.representation import ListMeta
+from kubetrio.resources.segments.making import Beside, Made
 from kubetrio.store.model import KeyValue
 
 
@@ -65,6 +66,23 @@ async def finished(
             async with listing.turns:
                 parts.append(step.write())
     return b"".join(parts)
+
+
+def making_beside(off_loop: OffLoop, request: Request, encoder: AnyEncoder) -> Beside:
+    """Where items of large objects are made, for lists that are kept in memory.
+
+    Args:
+        off_loop: whose threads.
+        request: whose list it is.
+        encoder: makes the items.
+    """
+
+    async def run(make: Callable[[], Made]) -> Made:
+        encoder.prepare()
+        request.heavy = True
+        return await off_loop.run(request, make)
+
+    return Beside(INLINE_BYTES, run)
 
 
 async def written_list(

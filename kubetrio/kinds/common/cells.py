@@ -67,6 +67,10 @@ def _unit_pair(total: int, unit: int, small: int, letters: str) -> str:
     return f"{count}{letters[0]}{rest}{letters[1]}" if rest else f"{count}{letters[0]}"
 
 
+STEPS = ((10 * MINUTE, 1), (8 * HOUR, MINUTE), (8 * DAY, HOUR), (8 * YEAR, DAY))
+"""Up to which length the text of one changes with which."""
+
+
 def duration(seconds: float) -> str:
     """A length of time for people: two units at most, the precision falling with the length.
 
@@ -93,6 +97,20 @@ def duration(seconds: float) -> str:
     if whole < 8 * YEAR:
         return _unit_pair(whole, YEAR, DAY, "yd")
     return f"{whole // YEAR}y"
+
+
+def changes_after(seconds: float) -> float:
+    """How long `duration` keeps its text for a length that grows, in seconds.
+
+    Args:
+        seconds: the length; one that is not over yet is taken for one that changes at once.
+    """
+    if seconds < 0:
+        return 0.0
+    for below, step in STEPS:
+        if seconds < below:
+            return step - seconds % step
+    return YEAR - seconds % YEAR
 
 
 def epoch(timestamp: Any) -> float | None:

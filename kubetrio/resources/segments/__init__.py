@@ -1,0 +1,1 @@
+"""Lists from memory: collections in immutable segments, encoded once for all who ask."""

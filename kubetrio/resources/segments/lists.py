@@ -1,0 +1,239 @@
+"""A list cut from segments: which of them, how many items, and the pieces that are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from weakref import WeakSet
+
+import trio
+
+from kubetrio.resources.continuetokens import encode_token
+from kubetrio.resources.paging import CHUNK_BYTES
+from kubetrio.resources.readcounts import ListReads
+from kubetrio.resources.representation import ItemForm, ListMeta
+from kubetrio.resources.segments.cache import SegmentCache, View
+from kubetrio.resources.segments.collection import Part
+from kubetrio.resources.segments.making import Beside, Making
+from kubetrio.resources.selection import Selection
+from kubetrio.store.model import Range, Revision, Store
+
+LOOKS = 16
+"""Segments from which items are chosen before others have their turn."""
+
+
+@dataclass(slots=True)
+class Cut:
+    """Items of a list.
+
+    Attributes:
+        pieces: of them, in order.
+        count: how many items.
+        looked: how many objects were looked at.
+        last_key: key of the last of them, where there is a limit.
+        changed: oldest revision at which the collection had just these, as far as was looked.
+        sizes: bytes of each item, if asked for.
+    """
+
+    pieces: list[bytes] = field(default_factory=list)
+    count: int = 0
+    looked: int = 0
+    last_key: str = ""
+    changed: Revision = 0
+    sizes: list[int] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all pieces."""
+        return sum(map(len, self.pieces))
+
+
+class RestOfPieces:
+    """The part of a list behind its first piece; see `paging.RestOfList`.
+
+    Args:
+        pieces: what follows.
+    """
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces = pieces
+        self._next = 0
+        self.size = sum(map(len, pieces))
+
+    async def next(self) -> tuple[bytes, bool]:
+        """The next bytes, and whether more follow."""
+        piece = self.pieces[self._next]
+        self.pieces[self._next] = b""
+        self._next += 1
+        self.size -= len(piece)
+        return piece, self._next < len(self.pieces)
+
+
+def whole(pieces: list[bytes]) -> tuple[bytes, RestOfPieces | None]:
+    """What is sent: at once if it is small."""
+    if sum(map(len, pieces)) <= CHUNK_BYTES:
+        return b"".join(pieces), None
+    return b"".join(pieces[:2]), RestOfPieces(pieces[2:])
+
+
+async def cut_all(making: Making, view: View, form: ItemForm, *, sizes: bool = False) -> Cut:
+    """All items of a view, and their sizes if asked for."""
+    cut = Cut()
+    for number, part in enumerate(view.parts):
+        cut.changed = max(cut.changed, part.segment.changed)
+        if not part.objects:
+            continue
+        if number % LOOKS == LOOKS - 1:
+            await trio.lowlevel.checkpoint()
+        cut.pieces.append(await making.joined(part, form))
+        cut.count += part.objects
+        if sizes:
+            cut.sizes += part.segment.form(form.key).sizes(part.first, part.last)
+    cut.looked = cut.count
+    return cut
+
+
+async def cut_some(
+    making: Making, view: View, form: ItemForm, selection: Selection | None, limit: int
+) -> Cut:
+    """Items of a view that are selected, at most so many (0: any number)."""
+    cut = Cut()
+    for number, part in enumerate(view.parts):
+        if number % LOOKS == LOOKS - 1:
+            await trio.lowlevel.checkpoint()
+        left = limit - cut.count if limit else part.objects
+        segment = part.segment
+        cut.changed = max(cut.changed, segment.changed)
+        if selection is None:
+            taken = Part(segment, part.first, min(part.last, part.first + left))
+            if taken.objects:
+                cut.pieces.append(await making.joined(taken, form))
+                cut.last_key = segment.keys[taken.last - 1]
+            cut.count += taken.objects
+            cut.looked += taken.objects
+        else:
+            places = (await making.selected(part, selection))[:left]
+            if places:
+                chosen = await making.chosen(segment, places, form)
+                cut.pieces.append(b"".join(chosen))
+                cut.sizes += map(len, chosen)
+                cut.last_key = segment.keys[places[-1]]
+            cut.count += len(places)
+            cut.looked += len(places)
+        if limit and cut.count >= limit:
+            break
+    return cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRequest:
+    """What a list asks for.
+
+    Args:
+        prefix: of the collection, or of a namespace in it.
+        keys: those that are listed.
+        at: revision, None for the newest.
+        selection: selectors, None for everything.
+        limit: most items, 0 for all.
+        beside: where items of large objects are made.
+        sizes: whether the size of each item is asked for.
+    """
+
+    prefix: str
+    keys: Range
+    at: Revision | None = None
+    selection: Selection | None = None
+    limit: int = 0
+    beside: Beside | None = None
+    sizes: bool = False
+
+
+class SegmentedLists:
+    """Lists of one server that are cut from segments.
+
+    Args:
+        store: what they are of.
+        cache: the segments.
+        turns: of all lists.
+    """
+
+    def __init__(self, store: Store, cache: SegmentCache, turns: trio.Lock) -> None:
+        self._store = store
+        self._turns = turns
+        self.cache = cache
+        self._sent: WeakSet[RestOfPieces] = WeakSet()
+
+    async def open(
+        self, form: ItemForm, request: ListRequest, reads: ListReads
+    ) -> tuple[bytes, RestOfPieces | None] | None:
+        """Begin a list, as `Listing.open`; None where that has to be read from the store.
+
+        Args:
+            form: how items are written.
+            request: which.
+            reads: counts what is read.
+
+        Raises:
+            StoreError: the rest of the list cannot be counted.
+        """
+        answer = await self.cut(form, request)
+        if answer is None or not answer[0].count:
+            return None
+        cut, view = answer
+        at = view.revision if request.at is None else request.at
+        reads.read(cut.looked, cut.count)
+        token, remaining = "", None
+        if request.limit and cut.count >= request.limit and cut.last_key != view.last_key:
+            token = encode_token(at, cut.last_key, request.prefix)
+            if request.selection is None:
+                remaining = view.objects - cut.count
+                if request.at is not None and view.changed > request.at:
+                    left = request.keys.after(cut.last_key)
+                    remaining = await self._store.count(left, at=at)
+        meta = ListMeta(resource_version=str(at), continue_token=token, remaining=remaining)
+        pieces = cut.pieces
+        before, behind = form.around(meta, cut.count, cut.size - form.lead)
+        begin, rest = whole([before, pieces[0][form.lead :], *pieces[1:], behind])
+        if rest is not None:
+            self._sent.add(rest)
+        return begin, rest
+
+    async def state(
+        self, form: ItemForm, request: ListRequest
+    ) -> tuple[RestOfPieces, Sequence[int], Revision] | None:
+        """The state that a watch begins with; see `Listing.state`."""
+        answer = await self.cut(form, request)
+        if answer is None:
+            return None
+        cut, view = answer
+        rest = RestOfPieces([*cut.pieces, b""])
+        self._sent.add(rest)
+        return rest, cut.sizes, view.revision
+
+    async def cut(self, form: ItemForm, request: ListRequest) -> tuple[Cut, View] | None:
+        """The items of a list; None where they are not in memory as they were at its revision."""
+        if self._holds_too_much():
+            return None
+        view = await self.cache.view(form.kind, request.prefix, request.keys)
+        at = request.at
+        if view is None or (at is not None and not self._store.compacted <= at <= view.revision):
+            return None
+        making = Making(view.collection.shape, self._turns, request.beside)
+        if request.selection is None and not request.limit:
+            cut = await cut_all(making, view, form, sizes=request.sizes)
+        else:
+            cut = await cut_some(making, view, form, request.selection, request.limit)
+        self.cache.settle(view.collection)
+        if at is not None and cut.changed > at:
+            return None
+        return cut, view
+
+    def _holds_too_much(self) -> bool:
+        """Whether the lists that are being sent hold more than the cache may.
+
+        Those that begin now are read from the store, a page at a time.
+        """
+        most = self.cache.max_bytes
+        if sum(rest.size for rest in self._sent) <= most:
+            return False
+        return sum({id(p): len(p) for rest in self._sent for p in rest.pieces}.values()) > most

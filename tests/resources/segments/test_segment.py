@@ -1,0 +1,91 @@
+"""Segments: items one by one and joined, edits, what selectors look at."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubetrio.resources.segments.segment import NEVER, Edit, Items, Mark, Marks, Segment
+
+
+def made(*items: bytes) -> Items:
+    return Items(list(items))
+
+
+def test_items_are_joined_once_all_are_made() -> None:
+    """Parts of them as well, before and after."""
+    items = Items([b"a", None, b"ccc"])
+    assert items.missing(0, 3) == [1]
+    assert items.joined(2, 3) == b"ccc"
+    with pytest.raises(LookupError):
+        items.joined(0, 3)
+    items.fill(1, b"bb")
+    items.fill(1, b"not this")
+    assert items.joined(0, 3) == b"abbccc"
+    items.fill(0, b"nor this")
+    assert (items.joined(1, 3), items.joined(0, 1), items.get(1)) == (b"bbccc", b"a", b"bb")
+    assert (items.missing(0, 3), items.size, items.sizes(1, 3)) == ([], 6, [2, 3])
+
+
+def test_items_that_are_good_for_a_time() -> None:
+    """Those that are not are missing again, from memory too when they were joined."""
+    items = Items([None, None])
+    items.fill(0, b"1s", (10.0, 11.0))
+    items.fill(1, b"5m", (10.0, 70.0))
+    assert items.missing(0, 2, 10.5) == []
+    assert items.joined(0, 2) == b"1s5m"
+    assert items.missing(0, 2, 10.9) == []
+    assert items.missing(0, 2, 11.0) == [0]
+    items.fill(0, b"2s", (11.0, 12.0))
+    assert items.joined(0, 2) == b"2s5m"
+    assert items.missing(0, 2, 9.0) == [0, 1]  # the clock was set back
+
+
+def test_edits_in_the_order_in_which_they_were_made() -> None:
+    """Other forms lose what was written."""
+    segment = Segment(["b", "d"], made(b"B", b"D"), 3)
+    segment.form("upper").fill(0, b"b!")
+    segment.form("upper").fill(1, b"d!")
+    segment.marked("of").fill(1, Mark({"x": "y"}, {}))
+    after = segment.edited({"c": b"C", "d": None, "e": b"E", "b": b"BB", "gone": None}, 9)
+    assert (after.keys, after.changed) == (["b", "c", "e"], 9)
+    assert after.stored.joined(0, 3) == b"BBCE"
+    assert after.form("upper").missing(0, 3) == [0, 1, 2]
+    assert (segment.keys, segment.stored.joined(0, 2)) == (["b", "d"], b"BD")
+    same = segment.edited({"a": b"A"}, 9)
+    assert same.form("upper").missing(0, 3) == [0]
+    assert same.marked("of").get(2).labels == {"x": "y"}
+    assert Edit(0, False, None).make([], 1) is None
+
+
+def test_halves_and_pairs() -> None:
+    """Halves keep other forms; a pair has them made again."""
+    segment = Segment(["a", "b", "c"], made(b"1", b"2", b"3"), 5)
+    for at in range(3):
+        segment.form("f").fill(at, b"x%d" % at, NEVER if at else (0.0, 1.0))
+    first, second = segment.divided()
+    assert (first.keys, second.keys) == (["a"], ["b", "c"])
+    assert second.form("f").get(1) == b"x2"
+    assert first.form("f").missing(0, 1, 2.0) == [0]
+    pair = first.and_next(second)
+    assert (pair.keys, pair.stored.joined(0, 3), pair.changed) == (segment.keys, b"123", 5)
+    assert pair.form("f").missing(0, 3) == [0, 1, 2]
+    assert first.and_next(Segment(["z"], made(b"9"), 8)).changed == 8
+    assert Segment([], made(), 8).and_next(first).changed == 8
+    assert pair.span("b", "d") == (1, 3)
+    assert pair.size > 3
+
+
+def test_places_of_labels_and_fields() -> None:
+    """Once all objects were looked into."""
+    marks = Marks([None, None, None])
+    marks.fill(0, Mark({"a": "1"}, {"f": ""}))
+    with pytest.raises(LookupError):
+        marks.places(("label", "a", "1"))
+    marks = Marks([Mark({"a": "1"}, {"f": ""}), Mark({"a": "2"}, {"f": "v"}), Mark({"a": "1"}, {})])
+    assert marks.places(("label", "a", "1")) == [0, 2]
+    assert marks.places(("field", "f", "v")) == [1]
+    assert marks.places(("label", "f", "v")) == ()
+    assert marks.missing(0, 3) == []
+    after = marks.edited([Edit(1, True, b"new")])
+    assert after.missing(0, 3) == [1]
+    assert after.size < marks.size
