@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -22,9 +25,26 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
+# The tests start hundreds of interpreters, and each compiles all of the server, 2.5 s of CPU, where
+# bytecode is not written, as in many images of containers.  Git ignores what is written.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell has its background jobs ignore Ctrl-C, and so all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What imports and the collection of the tests make lives to the end: a million objects that every
+# full collection of garbage would walk, 0.4 s each, and many tests ask for one.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what has been made so far out of collections of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture
