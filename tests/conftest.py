@@ -35,16 +35,29 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What imports and the collection of the tests make lives to the end: a million objects that every
-# full collection of garbage would walk, 0.4 s each, and many tests ask for one.
+# A full collection of garbage walks all objects that there are: a million of what imports and the
+# collection of the tests made, 0.4 s each time, and many tests ask for one.
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
-    """Leave what has been made so far out of collections of garbage."""
+def leave_out_of_collections() -> None:
+    """Have later collections of garbage walk only what is made from now on."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Begin to collect garbage, less often than Python does of its own accord."""
+    leave_out_of_collections()
+    gc.set_threshold(20_000, 5, 20)
     gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected() -> Iterator[None]:
+    """What a module leaves in caches is not walked by the tests of the next."""
+    yield
+    leave_out_of_collections()
 
 
 @pytest.fixture
