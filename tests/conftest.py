@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import gc
+import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from kubetrio.observe import logs
 from kubetrio.testing import process
 from kubetrio.testing.client import Client
 from kubetrio.testing.process import ServerProcess
@@ -58,6 +60,26 @@ def collected() -> Iterator[None]:
     """What a module leaves in caches is not walked by the tests of the next."""
     yield
     leave_out_of_collections()
+
+
+def levels() -> Mapping[logging.Logger, int]:
+    """Levels of the root logger and of the server's, as far as these were made."""
+    made = logging.root.manager.loggerDict.items()
+    ours = [one for name, one in made if name.startswith(logs.LOGGER)]
+    return {one: one.level for one in [logging.root, *ours] if isinstance(one, logging.Logger)}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Give loggers back their levels and handlers, which a test that runs a command changes."""
+    before, handlers = levels(), logging.root.handlers[:]
+    try:
+        return (yield)
+    finally:
+        for logger, level in levels().items():
+            if level != before.get(logger, logging.NOTSET):
+                logger.setLevel(before.get(logger, logging.NOTSET))
+        logging.root.handlers[:] = handlers
 
 
 @pytest.fixture

@@ -4,26 +4,15 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubetrio.observe.logs import LOGGER, Format, JsonFormatter, Log, TextFormatter, setup
+from kubetrio.observe.logs import Format, JsonFormatter, Log, TextFormatter, setup
 
 log = Log("kubetrio.test")
 HEADER = r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} [ \d]{7} test_logs\.py:\d+\] "
-
-
-@pytest.fixture(autouse=True)
-def _restore_logging() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger(LOGGER)
-    handlers, levels = root.handlers[:], (root.level, ours.level)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
 
 
 def _record(message: str, **fields: object) -> logging.LogRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -91,13 +90,9 @@ async def test_lines_are_the_server_s_own(
     form: Format, tmp_path: Path, stream: io.StringIO, autojump_clock: MockClock
 ) -> None:
     """None has anything that a terminal obeys, and one request is one line."""
-    handler = logs.setup(form, 8, stream)
-    try:
-        async with open_api(config=settings(tmp_path)) as server:
-            asked = await be_a_nuisance(server)
-    finally:
-        logging.getLogger().removeHandler(handler)
-        logging.getLogger(logs.LOGGER).setLevel(logging.NOTSET)
+    logs.setup(form, 8, stream)
+    async with open_api(config=settings(tmp_path)) as server:
+        asked = await be_a_nuisance(server)
     text = stream.getvalue()
     lines = text.split("\n")[:-1]
     if form is Format.JSON:
