@@ -21,9 +21,10 @@ from kubetrio.testing.process import ServerProcess
 from kubetrio.testing.server import InProcess, open_api
 from kubetrio.tls import pki
 
-# What a run says of a commit is the same for everybody; `--hypothesis-profile=explore` (and
-# `tox -e explore`) draws other examples each time, to find what nobody has met yet.
+# What a run says of a commit is the same on each machine; `--hypothesis-profile=explore` (and
+# `tox -e explore`) draws other examples each time, to find what no run has met yet.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("long", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
@@ -42,6 +43,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 gc.disable()
 
 
+LONG_RUN = '--hypothesis-profile=long -m "slow or shortened"'
+
+
 def leave_out_of_collections() -> None:
     """Have later collections of garbage walk only what is made from now on."""
     gc.collect()
@@ -53,6 +57,30 @@ def pytest_collection_finish() -> None:
     leave_out_of_collections()
     gc.set_threshold(20_000, 5, 20)
     gc.enable()
+
+
+def leaves_out(config: pytest.Config) -> bool:
+    """Whether this run leaves slow tests out: unless it names files, or says what it chooses."""
+    return not config.option.markexpr and all(Path(one).is_dir() for one in config.args)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out."""
+    if leaves_out(config):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what was left out."""
+    if leaves_out(config):
+        terminalreporter.write_line(
+            "left out: slow tests, and three of four examples of the longest property tests; "
+            f"pytest {LONG_RUN} runs them"
+        )
 
 
 @pytest.fixture(scope="module", autouse=True)

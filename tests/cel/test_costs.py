@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.cel.costs import Estimator
@@ -142,7 +143,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(deadline=1000, max_examples=200)
+@shortened(200)
 @given(EXPRESSIONS)
 def test_any_expression_has_a_cost(source: str) -> None:
     """Whatever compiles has a range of costs in 64 bits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from examples import shortened
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,6 +193,7 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
+@shortened(100)
 @given(JSON)
 def test_presence_never_fails_on_what_is_there(value: Any) -> None:
     """``has(v.a)`` is true for a map with the member, and false for everything else."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import trio
+from examples import shortened
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -338,7 +339,7 @@ step_strategy: st.SearchStrategy[Step] = st.one_of(
 step_lists = st.lists(step_strategy, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@shortened(60)
 @given(step_lists)
 @example(
     [
@@ -365,7 +366,7 @@ def test_sqlite_answers_as_the_model(steps: Sequence[Step]) -> None:
     run_steps(steps)
 
 
-@settings(max_examples=60, deadline=None)
+@shortened(60)
 @given(step_lists)
 @example(
     [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.flow.classify import Classified, Classifier, RequestDigest
@@ -327,7 +328,7 @@ requests = st.builds(
 )
 
 
-@settings(max_examples=150)
+@shortened(150)
 @given(schemas_, st.lists(requests, min_size=1, max_size=6))
 def test_compiled_rules_mean_the_same(
     schemas: list[FlowSchema], asked: list[RequestDigest]

@@ -7,6 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import pytest
+from examples import shortened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -496,7 +497,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@shortened(400)
 @given(st.integers(0, 5), st.sampled_from([None, Queuing(4, 2, 2), Queuing(8, 3, 4)]), steps)
 def test_invariants(
     limit: int, queuing: Queuing | None, history: list[tuple[int, int, Width, float]]

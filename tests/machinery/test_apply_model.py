@@ -1,7 +1,8 @@
 """Updates and applies of objects of all forms, against a model of structured merge."""
 
 from apply_types import ROOT
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 from merge_model import Model, ModelConflict
 
@@ -86,7 +87,7 @@ def in_any_order(value):
     return out
 
 
-@settings(max_examples=300, deadline=None)
+@shortened(300)
 @given(WRITES)
 def test_objects_of_all_forms_follow_the_model(writes):
     """After any writes the object, its owners and every conflict are those of the model."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.client.client import Client
@@ -244,7 +245,7 @@ def rights(server: InProcess) -> set[tuple[str, str, str, str]]:
     return found
 
 
-@settings(max_examples=25)
+@shortened(25)
 @given(st.lists(some_rule, max_size=2), st.lists(step, min_size=1, max_size=12))
 def test_no_sequence_of_writes_gains_a_right(
     held: list[Object], writes: list[tuple[str, Object]]

@@ -13,7 +13,8 @@ import orjson
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 from reflector import Chosen, History, Key, Object, Pipeline, Wire, bare, key_of, tiny_window
 
@@ -131,8 +132,8 @@ def as_state(items: list[Object]) -> dict[Key, Object]:
     return found
 
 
+@shortened(60)
 @given(seed=st.integers(0, 10_000), chosen=st.sampled_from(CHOSEN), limit=st.integers(1, 7))
-@settings(max_examples=60, deadline=None)
 def test_pages_are_one_snapshot(seed: int, chosen: Chosen, limit: int) -> None:
     """All pages of a list show the revision of the first, whatever is written between them."""
 
@@ -157,8 +158,8 @@ def test_pages_are_one_snapshot(seed: int, chosen: Chosen, limit: int) -> None:
     run(main, seed)
 
 
+@shortened(30)
 @given(seed=st.integers(0, 10_000), chosen=st.sampled_from(CHOSEN), limit=st.integers(0, 4))
-@settings(max_examples=30, deadline=None)
 def test_every_retained_revision_can_be_read(seed: int, chosen: Chosen, limit: int) -> None:
     """Exact reads show what the model says; older ones are gone, with kube-apiserver's words."""
 
@@ -183,12 +184,12 @@ def test_every_retained_revision_can_be_read(seed: int, chosen: Chosen, limit: i
     run(main, seed)
 
 
+@shortened(40)
 @given(
     seed=st.integers(0, 10_000),
     chosen=st.sampled_from(CHOSEN),
     capacity=st.sampled_from((1, 900, 1 << 20)),
 )
-@settings(max_examples=40, deadline=None)
 def test_a_streaming_list_is_a_list_and_a_watch(seed: int, chosen: Chosen, capacity: int) -> None:
     """Its initial events are the state at its bookmark; what follows is what a watch shows."""
 
@@ -264,8 +265,8 @@ def test_a_large_list_is_one_snapshot_too() -> None:
     run(main, 5)
 
 
+@shortened(30)
 @given(seed=st.integers(0, 10_000), chosen=st.sampled_from(CHOSEN), limit=st.integers(1, 3))
-@settings(max_examples=30, deadline=None)
 def test_an_expired_page_offers_the_rest(seed: int, chosen: Chosen, limit: int) -> None:
     """410 brings a token that goes on behind the same key, at the newest revision."""
 
@@ -323,8 +324,8 @@ def test_a_list_is_not_older_than_asked(match: dict[str, str], limit: dict[str, 
     run(main, 3)
 
 
+@shortened(10)
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=10, deadline=None)
 def test_a_watch_from_any_retained_revision_replays_history(seed: int) -> None:
     """From each revision on: the same events, each once; from older ones: 410 in the stream."""
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import trio
 import trio.testing
-from hypothesis import given, settings
+from examples import drawn, shortened, some_of
+from hypothesis import given
 from hypothesis import strategies as st
 from reflector import Chosen, History, Object, Pipeline, Reflector, bare, key_of, tiny_window
 
@@ -251,20 +252,20 @@ def jumping() -> trio.testing.MockClock:
 TOTALS: Counter[str] = Counter()
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", some_of(*range(SEEDS)))
 def test_caches_equal_the_server(seed: int) -> None:
     """After a hundred random changes, cuts and compactions."""
     run = trio.run(scenario, seed, CHANGES, clock=jumping())
     assert run.changes >= CHANGES
-    TOTALS.update({"changes": run.changes, "compactions": run.compactions})
+    TOTALS.update({"seeds": 1, "changes": run.changes, "compactions": run.compactions})
     for reflector in run.reflectors:
         TOTALS.update(reflector.seen)
 
 
 def test_the_seeds_went_everywhere() -> None:
     """Every way a reflector can go was gone many times, so the test above means something."""
-    if TOTALS["changes"] < SEEDS * CHANGES:
-        pytest.skip("not all seeds were run in this process")
+    if TOTALS["seeds"] < drawn(SEEDS):
+        pytest.skip("too few seeds were run in this process")
     for what in (
         "compactions",
         "page",
@@ -278,7 +279,7 @@ def test_the_seeds_went_everywhere() -> None:
         "MODIFIED",
         "DELETED",
     ):
-        assert TOTALS[what] >= SEEDS, (what, TOTALS)
+        assert TOTALS[what] >= TOTALS["seeds"], (what, TOTALS)
 
 
 STEPS = st.one_of(
@@ -317,8 +318,8 @@ async def play(seed: int, steps: list[tuple[Any, ...]]) -> None:
             nursery.cancel_scope.cancel()
 
 
+@shortened(40)
 @given(seed=st.integers(0, 1000), steps=st.lists(STEPS, max_size=40))
-@settings(max_examples=40, deadline=None)
 def test_any_script_ends_in_equal_caches(seed: int, steps: list[tuple[Any, ...]]) -> None:
     """Whatever the order of writes, cuts, compactions and pauses."""
     trio.run(play, seed, steps, clock=jumping())

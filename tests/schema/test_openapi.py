@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import orjson
 import pytest
+from examples import shortened
 from hypothesis import given
 from hypothesis import strategies as st
 from openapidocuments import (
@@ -112,6 +113,7 @@ def test_a_document_in_steps_is_the_document(path):
     assert len(taken) >= len(orjson.loads(steps.result)["paths"]) // 4
 
 
+@shortened(100)
 @given(st.dictionaries(st.text(), st.dictionaries(st.text(), st.text() | st.lists(st.text()))))
 def test_json_in_steps_is_json(value):
     """Whatever the members hold, empty ones included."""

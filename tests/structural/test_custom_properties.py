@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 import trio
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.crd.customtype import Settling, Shared, Version
@@ -179,7 +180,7 @@ def causes(checker: Checker, value: Any, old: Old | None = None) -> list[Cause]:
     return out
 
 
-@settings(max_examples=400)
+@shortened(400)
 @given(WITH_VALUES)
 def test_another_implementation_agrees(drawn: tuple[Object, Any]) -> None:
     """Of what OpenAPI and JSON Schema mean alike, the same values are good."""
@@ -280,6 +281,7 @@ def test_versions_of_the_strategy_none(drawn: tuple[Object, Any]) -> None:
     assert shared.versions["v1"].turned(richer, f"{GROUP}/v1") == stored
 
 
+@shortened(100)
 @given(st.lists(WITH_VALUES.map(lambda drawn: drawn[1]), max_size=4), st.data())
 def test_versions_that_a_webhook_converts(values: list[Any], data: st.DataObject) -> None:
     """A batch of any versions comes out in the one asked for, in its order, each converted once."""

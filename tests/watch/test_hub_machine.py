@@ -17,6 +17,7 @@ from typing import cast
 from unittest import mock
 
 import trio
+from examples import shortened
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -395,7 +396,7 @@ step_lists = st.lists(step_strategy, max_size=40)
 TWO = (Join("a/", 0), Join("a/", 0), Pull(0), Pull(1))
 
 
-@settings(max_examples=160, deadline=None)
+@shortened(160)
 @given(step_lists, st.integers(0, 2))
 @example([Join("a/", 0), Pull(0), Write(("a/1",)), Pull(0)], 0)
 @example([Join("a/", 0), Write(("a/1",), unseen=(Pull(0),)), Pull(0), Write(("a/1", "a/2"))], 0)

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from examples import shortened
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kubetrio.wire import gojson, jsonpieces
@@ -42,6 +43,7 @@ def in_pieces(text: bytes, size: int) -> Any:
     return jsonpieces.read(text, gojson.load_piece, size)
 
 
+@shortened(100)
 @given(containers, sizes, st.booleans(), st.booleans())
 def test_a_text_says_the_same_in_pieces(
     value: Any, size: int, ascii_only: bool, spaced: bool
@@ -52,6 +54,7 @@ def test_a_text_says_the_same_in_pieces(
     assert typed(in_pieces(text, size)) == typed(whole)
 
 
+@shortened(200)
 @given(
     containers,
     sizes,
@@ -61,7 +64,6 @@ def test_a_text_says_the_same_in_pieces(
 @example([], 1, [(1, ",")])
 @example([[]], 1, [(3, ",")])
 @example({}, 1, [(1, ",")])
-@settings(max_examples=200)
 def test_what_is_not_json_is_not_read_in_pieces(
     value: Any, size: int, changes: list[tuple[int, str]]
 ) -> None:

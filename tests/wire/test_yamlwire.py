@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from examples import shortened
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@shortened(200)
 @given(JSON)
 def test_round_trip(value: Any) -> None:
     """JSON goes through unharmed."""
@@ -47,7 +48,7 @@ def outcome(read: Callable[[bytes], Document], body: bytes) -> str:
         return str(error)
 
 
-@settings(max_examples=400, deadline=None)
+@shortened(400)
 @given(
     value=st.dictionaries(TEXT, JSON, max_size=4),
     layout=st.sampled_from(LAYOUTS),

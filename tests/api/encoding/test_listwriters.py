@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.api.encoding import serializers
@@ -49,9 +50,9 @@ def written(writer: ListWriter, values: list[KeyValue], step: int, *, whole: boo
     return b"".join([*parts, *([writer.close()] if whole else writer.tail())])
 
 
+@shortened(50)
 @pytest.mark.parametrize("accepted", [JSON, PRETTY, YAML], ids=["json", "pretty", "yaml"])
 @pytest.mark.parametrize(("head", "member"), [(HEADS[0], "rows"), (HEADS[1], "items")])
-@settings(max_examples=50)
 @given(objects=OBJECTS, step=st.integers(1, 3), whole=st.booleans())
 def test_a_frame_with_items_is_the_list(
     accepted: Accepted,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 import trio
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 from owning import Object, World, configmap, ref, role
 from trio.testing import MockClock
@@ -151,7 +152,7 @@ def run(clock: MockClock, body: object) -> None:
 DELETIONS = st.lists(st.tuples(st.integers(0, 8), st.sampled_from(MODES)), max_size=5)
 
 
-@settings(deadline=None, max_examples=25)
+@shortened(25)
 @given(st.data())
 def test_what_is_left_is_what_the_model_says(data: st.DataObject) -> None:
     """Deletions in any mode, one after the other; circles, finalizers, owners of the cluster."""
@@ -172,7 +173,7 @@ def test_what_is_left_is_what_the_model_says(data: st.DataObject) -> None:
     run(MockClock(autojump_threshold=0), body)
 
 
-@settings(deadline=None, max_examples=25)
+@shortened(25)
 @given(st.data())
 def test_deletions_at_a_time_leave_the_same(data: st.DataObject) -> None:
     """Of those that take dependents along, with stops of the server between them."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
@@ -260,7 +261,7 @@ Steps = st.lists(
 )
 
 
-@settings(max_examples=4, deadline=None)
+@shortened(4)
 @given(st.integers(1, 4), st.integers(1, 3), Steps)
 def test_a_job_is_never_over_its_parallelism(
     completions: int, parallelism: int, steps: list[tuple[str, int]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from examples import shortened
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.controllers.podcontrol.view import Pod, view_of
@@ -177,7 +178,7 @@ Moves = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@shortened(300)
 @given(st.integers(0, 4), Moves)
 def test_members_come_and_go_in_order(replicas: int, moves: list[tuple[str, int]]) -> None:
     """A member is made when all before it are available, and deleted when all others serve.
