@@ -1,16 +1,18 @@
-"""Replicas on a real etcd for tests of the contract: any keys and values, under a prefix."""
+"""Replicas for tests, on a real etcd or on a model of it: any keys and values, under a prefix."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from kubetrio.env import Env
+from kubetrio.env import Env, seeded
 from kubetrio.store.etcd.client import ClientSettings
+from kubetrio.store.etcd.dialing import Dial
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.store.model import Range, Reopen, Stamped
+from kubetrio.testing.etcdmodel import EtcdModel
 
 _HOLE = b"\0\xffhole\xff\0"
 
@@ -60,7 +62,13 @@ class PlainValues:
 
 @asynccontextmanager
 async def replica(
-    urls: tuple[str, ...], prefix: str, reopen: Reopen, env: Env
+    urls: tuple[str, ...],
+    prefix: str,
+    reopen: Reopen,
+    env: Env,
+    *,
+    lease_reuse_s: float = 60.0,
+    dial: Dial | None = None,
 ) -> AsyncIterator[EtcdStore]:
     """A replica of what is under a prefix, which takes no part in compaction.
 
@@ -69,8 +77,28 @@ async def replica(
         prefix: ends with a slash.
         reopen: opens the hole of complete bytes.
         env: randomness.
+        lease_reuse_s: see `ReplicaSettings`.
+        dial: opens connections, in place of sockets.
     """
     mapping = Mapping(keys=PlainKeys(prefix.encode()), values=PlainValues(), reopen=reopen)
-    settings = ReplicaSettings(client=ClientSettings(endpoints=urls), compaction_interval_s=0)
-    async with open_store(settings, mapping, env) as store:
+    settings = ReplicaSettings(
+        client=ClientSettings(endpoints=urls),
+        lease_reuse_s=lease_reuse_s,
+        compaction_interval_s=0,
+    )
+    async with open_store(settings, mapping, env, dial=dial) as store:
         yield store
+
+
+def modelled(
+    model: EtcdModel, reopen: Reopen, seed: int = 1
+) -> AbstractAsyncContextManager[EtcdStore]:
+    """Return a replica on a model, of what is under ``/t/``, without leases for several values.
+
+    Args:
+        model: of etcd.
+        reopen: opens the hole of complete bytes.
+        seed: of its randomness.
+    """
+    urls = ("http://etcd",)
+    return replica(urls, "/t/", reopen, seeded(seed), lease_reuse_s=0, dial=model.dial)

@@ -36,7 +36,8 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.encrypting import encrypting
 from kubetrio.testing.etcd import MISSING, Etcd, binary, etcd
-from kubetrio.testing.etcdstore import replica
+from kubetrio.testing.etcdmodel import etcd_model
+from kubetrio.testing.etcdstore import modelled, replica
 from kubetrio.testing.lagging import RemoteStore, lagging
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
 
@@ -52,7 +53,7 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-ENGINES = (*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted", "etcd")
+ENGINES = (*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted", "etcd-model", "etcd")
 FROM_ZERO = frozenset({
     "test_a_new_store_is_at_revision_zero", "test_compaction_in_steps_is_compaction",
 })  # fmt: skip
@@ -71,6 +72,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 @pytest.fixture(params=ENGINES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every kind of engine, empty."""
+    if request.param == "etcd-model":
+        if request.node.originalname in FROM_ZERO:
+            pytest.skip("revisions of an etcd do not begin with zero")
+        async with etcd_model() as model, modelled(model, opened) as following:
+            yield following
+        return
     if request.param == "etcd":
         if "autojump_clock" in request.fixturenames:
             pytest.skip("an etcd keeps real time")

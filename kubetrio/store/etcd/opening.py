@@ -15,6 +15,7 @@ from kubetrio.runtime.groups import ungrouped
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings, open_client
 from kubetrio.store.etcd.compaction import Compactor
+from kubetrio.store.etcd.dialing import Dial
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
@@ -56,7 +57,7 @@ def trusts_progress(version: str) -> bool:
 @ungrouped
 @asynccontextmanager
 async def open_store(
-    settings: ReplicaSettings, mapping: Mapping, env: Env
+    settings: ReplicaSettings, mapping: Mapping, env: Env, *, dial: Dial | None = None
 ) -> AsyncIterator[EtcdStore]:
     """Read everything that etcd has, and follow it for as long as the block lasts.
 
@@ -64,11 +65,15 @@ async def open_store(
         settings: of the replica.
         mapping: of keys and values.
         env: randomness.
+        dial: opens connections, in place of sockets.
 
     Raises:
         StoreUnavailable: etcd cannot be read, or was restored from a snapshot meanwhile.
     """
-    async with open_client(settings.client, env) as client, trio.open_nursery() as nursery:
+    async with (
+        open_client(settings.client, env, dial=dial) as client,
+        trio.open_nursery() as nursery,
+    ):
         store = EtcdStore(client, mapping, settings.lease_reuse_s, env.now)
         feed = store.feed = Feed(client, mapping.keys.everything, store, env)
         try:
