@@ -45,6 +45,8 @@ from kubetrio.store.model import (
     CommitHook,
     Event,
     EventType,
+    Gap,
+    GapHook,
     JoinResult,
     KeyValue,
     ProgressHook,
@@ -128,6 +130,7 @@ class EncryptingStore:
         self._progress_hooks: list[ProgressHook] = []
         self._updates = SealedUpdates(store, self._sealed)
         store.on_commit(self._committed)
+        store.on_gap(self._skipped)
 
     def use(self, resolve: Resolve) -> None:
         """Store by another configuration from now on."""
@@ -385,6 +388,14 @@ class EncryptingStore:
         """Add a listener of progress; see `Store.on_progress`."""
         self._progress_hooks.append(hook)
         self._store.on_progress(hook)
+
+    def on_gap(self, hook: GapHook) -> None:
+        """Add a listener of gaps in history; it hears of plain values."""
+        self._hooks.add_gap(hook)
+
+    def _skipped(self, gap: Gap) -> None:
+        changes = [plain for each in gap.changes if (plain := self._announced(each)) is not None]
+        self._hooks.tell_gap(gap._replace(changes=changes))
 
     def _committed(self, events: Sequence[Event]) -> None:
         shown = events

@@ -8,12 +8,12 @@ up only below a collection in which a follower asked for one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import trio
 
 from kubetrio.informers.redelivery import Listener, Redelivery
-from kubetrio.store.model import Event, EventType, KeyValue, Revision, Store
+from kubetrio.store.model import Event, EventType, Gap, KeyValue, Revision, Store
 
 Callback = Callable[[Event], None]
 """Told of an event; called while the commit is announced, before its writer has an answer."""
@@ -59,6 +59,12 @@ class Subscription(Listener):
 
     def _usual(self) -> Callback:
         return self._callback if self._after < 0 else self._tell_newer
+
+    def rewound(self) -> None:
+        """Be told of every event from now on: revisions are of another history than the list."""
+        self._after = -1
+        if not self._missed:
+            self.tell = self._usual()
 
     def _tell_newer(self, event: Event) -> None:
         if event.revision > self._after:
@@ -139,6 +145,7 @@ class Dispatcher:
         # By collection: subscriptions by the folder or key that they asked for.
         self._collections: dict[str, dict[str, tuple[Subscription, ...]]] = {}
         store.on_commit(self._committed)
+        store.on_gap(self._skipped)
 
     def subscribe(self, prefix: str, callback: Callback, after: Revision = -1) -> Subscription:
         """Have a function called for each event of a range of keys.
@@ -174,6 +181,19 @@ class Dispatcher:
             del asked[subscription.prefix]
         if not asked:
             del self._collections[collection]
+
+    def _skipped(self, gap: Gap) -> None:
+        """Tell of what differs after a gap, as of changes."""
+        if gap.rewound:
+            for one in self._subscriptions():
+                one.rewound()
+        self._committed(gap.changes)
+
+    def _subscriptions(self) -> Iterator[Subscription]:
+        yield from self._everywhere
+        for asked in self._collections.values():
+            for subscriptions in asked.values():
+                yield from subscriptions
 
     def _committed(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -343,7 +343,7 @@ class Watch:
                     raise failed
                 continue
             if watcher.cursor > hub.revision:
-                await hub.wait_for(watcher.cursor)  # begun in the future
+                await hub.begun(watcher)
                 continue
             self._wake = trio.Event()
             with trio.move_on_at(bookmark_at) as timer:

@@ -1,17 +1,20 @@
-"""Tells listeners of commits, each for itself: one that fails costs no other."""
+"""Tells listeners of commits and gaps, each for itself: one that fails costs no other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kubetrio.observe.logs import Log
-from kubetrio.store.model import CommitHook, Event
+from kubetrio.store.model import CommitHook, Event, Gap, GapHook, Revision
+
+T = TypeVar("T")
 
 log = Log("kubetrio.store")
 
 
 class CommitHooks:
-    """The listeners of an engine's commit stream.
+    """The listeners of an engine's commit stream, and of gaps in it.
 
     A listener catches what the code that it calls raises; what it raises itself is a bug in it.
     The writers, whose commit is durable, get their answers all the same.
@@ -22,20 +25,31 @@ class CommitHooks:
 
     def __init__(self) -> None:
         self._hooks: list[CommitHook] = []
+        self._gap_hooks: list[GapHook] = []
         self.failures = 0
 
     def add(self, hook: CommitHook) -> None:
         """Tell one more listener, behind the others."""
         self._hooks.append(hook)
 
+    def add_gap(self, hook: GapHook) -> None:
+        """Tell one more listener of gaps, behind the others."""
+        self._gap_hooks.append(hook)
+
     def tell(self, events: Sequence[Event]) -> None:
         """Tell all of a commit; never raises an `Exception`."""
-        for hook in self._hooks:
+        self._tell(self._hooks, events, events[-1].revision)
+
+    def tell_gap(self, gap: Gap) -> None:
+        """Tell all of a gap; never raises an `Exception`."""
+        self._tell(self._gap_hooks, gap, gap.revision)
+
+    def _tell(self, hooks: Sequence[Callable[[T], None]], told: T, revision: Revision) -> None:
+        for hook in hooks:
             try:
-                hook(events)
+                hook(told)
             except Exception as error:  # noqa: BLE001  (logged; the store must go on)
                 self.failures += 1
                 log.error(
-                    error, "a listener of the commit stream failed", stack=True,
-                    revision=events[-1].revision,
-                )  # fmt: skip
+                    error, "a listener of the commit stream failed", stack=True, revision=revision
+                )

@@ -8,7 +8,7 @@ from typing import Self
 
 import trio
 
-from kubetrio.store.model import Revision
+from kubetrio.store.model import GapHook, Revision
 
 
 class Arrivals:
@@ -32,21 +32,32 @@ class Arrivals:
         while self._waiting and self._waiting[0][0] <= revision:
             heapq.heappop(self._waiting)[2].set()
 
+    def rewind(self, revision: Revision) -> None:
+        """Go on from a revision of another history, and wake all tasks that wait."""
+        self.revision = revision
+        waiting, self._waiting = self._waiting, []
+        for _, _, woken in waiting:
+            woken.set()
+
     async def wait_for(self, revision: Revision) -> None:
         """Wait until a revision has been announced; the caller brings the deadline.
 
         Not a checkpoint when it has been.
         """
         while self.revision < revision:
-            waiting = (revision, next(self._tickets), trio.Event())
-            heapq.heappush(self._waiting, waiting)
-            try:
-                await waiting[2].wait()
-            except trio.Cancelled:
-                if not waiting[2].is_set():  # a revision that may never come
-                    self._waiting.remove(waiting)
-                    heapq.heapify(self._waiting)
-                raise
+            await self.wait_for_news(revision)
+
+    async def wait_for_news(self, revision: Revision) -> None:
+        """Wait until a revision that is to come has been announced, or is of a lost history."""
+        waiting = (revision, next(self._tickets), trio.Event())
+        heapq.heappush(self._waiting, waiting)
+        try:
+            await waiting[2].wait()
+        except trio.Cancelled:
+            if not waiting[2].is_set():  # a revision that may never come
+                self._waiting.remove(waiting)
+                heapq.heapify(self._waiting)
+            raise
 
 
 class SoleWriter:
@@ -69,6 +80,9 @@ class SoleWriter:
     def cached(self) -> Self:
         """All reads are of the newest state."""
         return self
+
+    def on_gap(self, hook: GapHook) -> None:
+        """Do nothing: an engine that sees each change has no gaps."""
 
     async def newest(self) -> Revision:
         """Newest revision; see `Store.newest`."""

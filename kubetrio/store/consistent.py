@@ -24,6 +24,7 @@ from kubetrio.store.model import (
     Change,
     CommitHook,
     Event,
+    GapHook,
     JoinResult,
     KeyValue,
     ProgressHook,
@@ -135,6 +136,10 @@ class ConsistentStore:
     def on_progress(self, hook: ProgressHook) -> None:
         """Add a listener of progress without events."""
         self._store.on_progress(hook)
+
+    def on_gap(self, hook: GapHook) -> None:
+        """Add a listener of gaps in history."""
+        self._store.on_gap(hook)
 
     # ------------------------------------------------------------------ reads
 

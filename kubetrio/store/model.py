@@ -12,7 +12,9 @@ distributed engine can stand behind the same calls:
   writes or when it reads; the bytes it returns are complete;
 * a value may have a time to live, and is deleted, as by a client, when that is over;
 * the newest revision may grow without an event, where others write what does not concern this
-  store.
+  store;
+* history may have a gap for an engine that follows another process, and may be replaced by another
+  one (`Gap`).
 
 Revisions may be made by another process: a caller learns of commits only through the commit
 stream, never by remembering what it wrote; the revision of a write is known when it is answered.
@@ -232,8 +234,26 @@ class JoinResult:
     more: bool
 
 
+class Gap(NamedTuple):
+    """History that an engine cannot tell change by change, because it has not seen it.
+
+    Args:
+        revision: newest revision now; the commit stream goes on after it.
+        changes: what differs between the state that was told before and the present one, one event
+            for each key, in revision order.  For those who keep a state; they are not the changes
+            that were made.
+        rewound: whether the revisions are of another history, as of a snapshot that was restored:
+            no revision that was told before means what it meant, and the newest may be lower.
+    """
+
+    revision: Revision
+    changes: Sequence[Event]
+    rewound: bool
+
+
 CommitHook = Callable[[Sequence[Event]], None]
 ProgressHook = Callable[[Revision], None]
+GapHook = Callable[[Gap], None]
 
 
 class Reading(Protocol):
@@ -420,6 +440,13 @@ class Progress(Protocol):
         """Call `hook` with the newest revision where it has grown without an event.
 
         All events up to that revision have been announced.  From the event loop, too.
+        """
+        ...
+
+    def on_gap(self, hook: GapHook) -> None:
+        """Call `hook` where the commit stream goes on after history that was lost.
+
+        What differs is not told by the commit stream.  Never called where no other server writes.
         """
         ...
 

@@ -45,13 +45,18 @@ class PlainKeys:
         return self.to_etcd(keys.start), self.to_etcd(keys.end)
 
 
+def stored(value: Stamped) -> bytes:
+    """Return what etcd has for a value."""
+    return value.before + _HOLE + value.after
+
+
 class PlainValues:
     """Values with a mark where their hole is."""
 
     def to_etcd(self, key: str, value: Stamped) -> bytes:
         """What etcd has."""
         del key
-        return value.before + _HOLE + value.after
+        return stored(value)
 
     def from_etcd(self, key: str, data: bytes) -> Stamped:
         """The value."""

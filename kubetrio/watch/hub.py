@@ -3,12 +3,13 @@
 Revisions grow, with gaps: a cursor may be at one that no write made, and the newest revision may
 grow without an event.
 
-A watcher is in one of two states, moved between by synchronous code only:
+A watcher is in one of three states, moved between by synchronous code only:
 
     LIVE     it has had everything its group has; it is handed each batch without a task switch,
              for as long as its sink takes it;
     LAGGING  its sink was full, or it has just begun; its own task pulls batches from its cursor on,
-             from the window or the store, and turns it LIVE when nothing is left.
+             from the window or the store, and turns it LIVE when nothing is left;
+    LOST     its cursor is of a history that is not there any more; its next pull says so.
 
 A watcher may also ask to pull every batch, because its sink has to wait before it can show one.  It
 is LIVE too when it has had everything, but the next commit only tells it to pull.
@@ -17,6 +18,10 @@ A group is the watchers of one prefix.  A small one is handed a batch by `publis
 hold up the event loop falls behind for a moment, with a cursor as a watcher has: the hub's own task
 hands it what is behind the cursor, some watchers at a time, and pauses; what is committed meanwhile
 goes to all of them in the next batch, for the price of one event.
+
+Where the store has a gap in its history, a window begins behind it.  Live watchers pull from where
+they are, so that the store tells them what was lost, or that it cannot; revisions of another
+history are never mixed with those of the one before.
 
 A sink that fails concerns its own watcher only, which then pulls the same events in its own task,
 fails there and ends; its client lists again.  `offer` must not wait.
@@ -34,7 +39,8 @@ import trio
 
 from kubetrio.observe.logs import Log
 from kubetrio.store.arrivals import Arrivals
-from kubetrio.store.model import Event, History, Progress, Range, Revision
+from kubetrio.store.errors import Compacted
+from kubetrio.store.model import Event, Gap, History, Progress, Range, Revision
 from kubetrio.watch.window import Batch, Window
 
 log = Log("kubetrio.watch")
@@ -56,6 +62,7 @@ class WatcherState(enum.Enum):
 
     LAGGING = "lagging"
     LIVE = "live"
+    LOST = "lost"
     CLOSED = "closed"
 
 
@@ -181,6 +188,8 @@ class Hub:
         self._pause = pause
         self._groups: dict[str, Group] = {}
         self.revision: Revision = store.revision
+        self._lost: Revision = 0  # newest revision of a history that is not there any more
+        self._gaps = 0
         self._arrivals = Arrivals(store.revision)
         self._running = False
         self._behind: deque[Group] = deque()  # in the order in which they are served
@@ -192,6 +201,7 @@ class Hub:
         self._window_bytes = window_bytes
         store.on_commit(self.publish)
         store.on_progress(self.progress)
+        store.on_gap(self.skip)
 
     def statistics(self) -> HubStatistics:
         """A snapshot of numbers."""
@@ -230,6 +240,8 @@ class Hub:
         if group is None:
             group = self._groups[prefix] = Group(prefix)
         watcher = Watcher(group, cursor, sink, pulls=pulls)
+        if self.revision < cursor <= self._lost:
+            watcher.state = WatcherState.LOST
         group.watchers.add(watcher)
         return watcher
 
@@ -248,6 +260,32 @@ class Hub:
         """
         self.revision = revision
         self._arrivals.announce(revision)
+
+    def skip(self, gap: Gap) -> None:
+        """Begin a new window behind a gap, which no watcher crosses by it.
+
+        Live watchers pull from where they are.  Where revisions are of another history, watches
+        end: what a cursor names is not there any more.
+        """
+        watchers = [
+            (watcher, self.position(watcher))
+            for group in self._groups.values()
+            for watcher in group.watchers
+        ]
+        for group in self._behind:
+            group.behind = False
+        self._gaps += 1
+        if gap.rewound:
+            self._lost = max(self._lost, self.revision)
+        self._window = Window(gap.revision, self._window_bytes)
+        self.revision = gap.revision
+        for watcher, position in watchers:
+            if gap.rewound or watcher.state is WatcherState.LIVE:
+                self._make_pull(watcher, position, lost=gap.rewound)
+        if gap.rewound:
+            self._arrivals.rewind(gap.revision)
+        else:
+            self._arrivals.announce(gap.revision)
 
     def publish(self, events: Sequence[Event]) -> None:
         """Append one commit and hand it to live watchers, or see to it that it will be.
@@ -283,7 +321,8 @@ class Hub:
         for group, found in concerned.items():
             if self._running and len(group.watchers) > min(room, self._share(found)):
                 group.behind, group.settled = True, before
-                self._behind.append(group)
+                if group not in self._behind:
+                    self._behind.append(group)
                 self._fell_behind.set()
                 continue
             room -= len(group.watchers)
@@ -329,11 +368,12 @@ class Hub:
             if not took and watcher.state is WatcherState.LIVE:
                 watcher.state = WatcherState.LAGGING
 
-    def _make_pull(self, watcher: Watcher, cursor: Revision) -> None:
-        """Make a watcher pull for itself from a revision on."""
-        if watcher.state is WatcherState.CLOSED:
+    def _make_pull(self, watcher: Watcher, cursor: Revision, *, lost: bool = False) -> None:
+        """Make a watcher pull for itself from a revision on, or hear that it is lost."""
+        if watcher.state in (WatcherState.CLOSED, WatcherState.LOST):
             return
-        watcher.cursor, watcher.state = cursor, WatcherState.LAGGING
+        watcher.cursor = cursor
+        watcher.state = WatcherState.LOST if lost else WatcherState.LAGGING
         try:
             watcher.sink.lag()
         except Exception as error:  # noqa: BLE001  (as above)
@@ -364,6 +404,9 @@ class Hub:
 
     async def _serve(self, group: Group) -> None:
         """Hand the next batch to a group, with a turn for others after some of its watchers."""
+        gaps = self._gaps
+        if not group.behind:
+            return
         try:
             found, upto = await self._read(group.keys, group.settled)
         except Exception:  # noqa: BLE001  (it is met again, and answered, where watchers pull)
@@ -373,9 +416,13 @@ class Hub:
         batch = Batch([event for event in found if event.revision <= upto])
         watchers, share = tuple(group.watchers), max(1, self._share(batch.events))
         for begin in range(0, len(watchers), share):
+            if gaps != self._gaps:
+                return  # the watchers pull for themselves
             if batch.events:
                 self._hand(watchers[begin : begin + share], batch, upto)
             await trio.lowlevel.checkpoint()
+        if gaps != self._gaps:
+            return
         group.settled = upto
         group.behind = upto < self.revision and bool(group.watchers)
 
@@ -399,25 +446,42 @@ class Hub:
         """Wait until a revision has been announced; the caller brings the deadline."""
         await self._arrivals.wait_for(revision)
 
+    async def begun(self, watcher: Watcher) -> None:
+        """Wait until the revision after which a watcher begins is announced, or is lost."""
+        while watcher.cursor > self.revision and watcher.state is not WatcherState.LOST:
+            await self._arrivals.wait_for_news(watcher.cursor)
+
     async def pull(self, watcher: Watcher) -> Batch | None:
         """The next batch of a lagging watcher; None when it is live, or caught up and is so now.
 
-        A watcher of a revision from the future stays lagging: wait for that revision first.
-        Not a checkpoint when the window serves it.
+        A watcher of a revision from the future stays lagging: wait for that revision first
+        (`begun`).  Not a checkpoint when the window serves it.
 
         Raises:
-            Compacted: its cursor is older than the history kept.
+            Compacted: its cursor is older than the history kept, or of a history that was lost.
         """
         if watcher.state is WatcherState.LIVE:
             return None
+        self._check_kept(watcher)
         while watcher.cursor < self.revision:
-            found, watcher.cursor = await self._read(watcher.keys, watcher.cursor)
+            found, cursor = await self._read(watcher.keys, watcher.cursor)
+            self._check_kept(watcher)  # its history may have been lost meanwhile
+            watcher.cursor = cursor
             if found:
                 self._pulled += 1
                 return Batch(found)
         if watcher.state is WatcherState.LAGGING and watcher.cursor == self.revision:
             watcher.state = WatcherState.LIVE
         return None
+
+    def _check_kept(self, watcher: Watcher) -> None:
+        """Refuse to go on with a history that is not there any more.
+
+        Raises:
+            Compacted: the watcher is lost.
+        """
+        if watcher.state is WatcherState.LOST:
+            raise Compacted(watcher.cursor, self._store.compacted)
 
     async def _read(self, keys: Range, cursor: Revision) -> tuple[Sequence[Event], Revision]:
         """Some events of some keys after a revision, and the revision up to which they go.

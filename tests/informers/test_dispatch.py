@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubetrio.informers.dispatch import Dispatcher, collection_of
-from kubetrio.store.model import Event, EventType
+from kubetrio.store.model import Event, EventType, Gap
 from kubetrio.testing.store_model import MemoryStore
 
 ROOT = Path(__file__).parent.parent.parent / "kubetrio"
@@ -27,6 +27,11 @@ class Commits(Dispatcher):
 
     def commit(self, *keys: str) -> None:
         self._committed([Event(1, key, EventType.CREATED, b"", None) for key in keys])
+
+    def gap(self, *keys: str, rewound: bool) -> None:
+        """Be told of a gap, after which keys are there at revision 1."""
+        changes = [Event(1, key, EventType.CREATED, b"", None) for key in keys]
+        self._skipped(Gap(1, changes, rewound=rewound))
 
 
 def covers(prefix: str, key: str) -> bool:
@@ -67,6 +72,18 @@ def test_a_subscription_that_ended_leaves_nothing() -> None:
         commits.subscribe(prefix, lambda _: None)()
     assert not commits._collections
     assert not commits._everywhere
+
+
+def test_what_differs_after_a_gap_is_told() -> None:
+    """Of another history whatever its revisions are; and so is what comes after it."""
+    commits, seen = Commits(), list[str]()
+    commits.subscribe("/registry/x/", lambda event: seen.append(event.key), after=5)
+    commits.subscribe("/", lambda event: seen.append("any"), after=0)
+    commits.gap("/registry/x/a", rewound=False)
+    assert seen == ["any"]
+    commits.gap("/registry/x/a", rewound=True)
+    commits.commit("/registry/x/b")
+    assert seen == ["any", "any", "/registry/x/a", "any", "/registry/x/b"]
 
 
 def test_a_callback_may_end_its_own_subscription() -> None:

@@ -36,3 +36,26 @@ async def test_a_cancelled_task_waits_no_more() -> None:
         nursery.start_soon(arrivals.wait_for, 2)
         await wait_all_tasks_blocked()
         arrivals.announce(7)
+
+
+async def test_another_history_wakes_all() -> None:
+    """Those who wait for a revision go on waiting for it; those who wait for news have it."""
+    arrivals, woken = Arrivals(5), list[str]()
+
+    async def wait() -> None:
+        await arrivals.wait_for(9)
+        woken.append("revision")
+
+    async def news() -> None:
+        await arrivals.wait_for_news(9)
+        woken.append("news")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        nursery.start_soon(news)
+        await wait_all_tasks_blocked()
+        arrivals.rewind(2)
+        await wait_all_tasks_blocked()
+        assert (arrivals.revision, woken) == (2, ["news"])
+        arrivals.announce(9)
+    assert woken == ["news", "revision"]

@@ -1,7 +1,7 @@
 """Watchers: live, lagging, leaving; what is delivered to whom."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.store.errors import Compacted
-from kubetrio.store.model import Range, Stamped
+from kubetrio.store.model import Event, Gap, Range, Stamped
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Hold, gated
@@ -782,3 +782,103 @@ async def test_a_commit_that_cannot_be_handed_out_is_read_from_the_store(
     assert sink.revisions == late.revisions == [1, 2, 3]
     await create(store, "a/4")
     assert sink.revisions == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------------- gaps in history
+
+
+def gap(revision: int, *, rewound: bool = False) -> Gap:
+    return Gap(revision, (), rewound=rewound)
+
+
+async def test_no_watcher_crosses_a_gap_by_the_window(store: MemoryStore, hub: Hub) -> None:
+    """What a live watcher lacks is read from the store, if the store has it; the window begins
+    behind the gap.
+    """
+    sink = Received()
+    watcher = await live(hub, "a/", sink)
+    hub.skip(gap(hub.revision))
+    assert sink.lagged == 1
+    assert await hub.pull(watcher) is None
+    assert is_live(watcher)
+    await create(store, "a/1", "a/2")
+    hub.skip(gap(hub.revision))
+    late = hub.subscribe("a/", 0, Received())
+    batch = await hub.pull(late)
+    assert batch is not None
+    assert [event.revision for event in batch.events] == [1, 2]
+    assert hub.statistics().from_store == 1
+    await store.compact(2)
+    with pytest.raises(Compacted):
+        await hub.pull(hub.subscribe("a/", 1, Received()))
+
+
+async def test_a_gap_behind_which_a_group_is(store: MemoryStore, small: Hub) -> None:
+    """Its watchers pull for themselves, each event once, and are served together again."""
+    sinks, watchers = await crowd(small, 5)
+    await create(store, "a/1")
+    small.skip(gap(small.revision))
+    await wait_all_tasks_blocked()
+    for sink, watcher in zip(sinks, watchers, strict=True):
+        await catch_up(small, watcher, sink)
+    await create(store, "a/2")
+    await wait_all_tasks_blocked()
+    assert [sink.revisions for sink in sinks] == [[1, 2]] * 5
+
+
+async def test_watches_end_with_their_history(store: MemoryStore, hub: Hub) -> None:
+    """Live ones, lagging ones and those that wait for a revision; later ones of lost revisions."""
+    await create(store, "a/1", "a/2", "a/3")
+    sink = Received()
+    watchers = [
+        await live(hub, "a/", sink),
+        hub.subscribe("a/", 1, sink),
+        hub.subscribe("a/", 9, sink),
+    ]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hub.begun, watchers[2])
+        await wait_all_tasks_blocked()
+        hub.skip(gap(2, rewound=True))
+    assert sink.lagged == 3
+    for watcher in (*watchers, hub.subscribe("a/", 3, sink)):
+        assert watcher.state is WatcherState.LOST
+        with pytest.raises(Compacted):
+            await hub.pull(watcher)
+    hub.unsubscribe(watchers[0])
+    assert watchers[0].state is WatcherState.CLOSED
+    assert is_live(await live(hub, "a/", sink))
+    assert hub.subscribe("a/", 4, sink).state is WatcherState.LAGGING
+
+
+async def test_a_history_that_is_lost_while_it_is_read() -> None:
+    """Nothing of it is handed over."""
+    store, hold = MemoryStore(), trio.Event()
+    hub = Hub(store, window_bytes=1)
+    await create(store, "a/1", "a/2")
+    read = store.events
+
+    class Slow:
+        """Reads events when it is let."""
+
+        revision, compacted = 2, 0
+        on_commit, on_progress, on_gap = store.on_commit, store.on_progress, store.on_gap
+        newest, caught_up = store.newest, store.caught_up
+
+        async def events(
+            self, *, after: int, keys: Range | None = None, max_bytes: int
+        ) -> tuple[Sequence[Event], int]:
+            await hold.wait()
+            return await read(after=after, keys=keys, max_bytes=max_bytes)
+
+    hub = Hub(Slow(), window_bytes=1)
+    watcher = hub.subscribe("a/", 0, Received())
+
+    async def pull() -> None:
+        with pytest.raises(Compacted):
+            await hub.pull(watcher)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(pull)
+        await wait_all_tasks_blocked()
+        hub.skip(gap(2, rewound=True))
+        hold.set()

@@ -125,6 +125,7 @@ class SlowStore:
         self.gate = Gate()
         self.on_commit = store.on_commit
         self.on_progress = store.on_progress
+        self.on_gap = store.on_gap
 
     @property
     def revision(self) -> int:

@@ -40,6 +40,8 @@ from kubetrio.store.model import (
     CommitHook,
     Event,
     EventType,
+    Gap,
+    GapHook,
     JoinResult,
     KeyValue,
     ProgressHook,
@@ -99,8 +101,8 @@ class EtcdStore(MemoryTable):
         return self.arrivals.revision
 
     def replace(self, kvs: Sequence[requests.KeyValue], revision: int) -> None:
-        """Take everything that is there at a revision; tell of what differs from before."""
-        before = dict(self._live)
+        """Take everything that is there at a revision; after the first time, tell of the gap."""
+        before, first = dict(self._live), not self._revision
         now: dict[str, KeyValue] = {}
         for kv in kvs:
             state = self._translation.state(kv)
@@ -120,9 +122,8 @@ class EtcdStore(MemoryTable):
         events.sort(key=lambda event: (event.revision, event.key))
         self._begin_anew(now.values(), revision)
         self.arrivals.announce(revision)
-        if before and events:
-            self._hooks.tell(events)
-        self.progress(revision)
+        if not first:
+            self._hooks.tell_gap(Gap(revision, events, rewound=False))
 
     def learn(self, events: Sequence[requests.Event]) -> None:
         """Take changes, and tell of them revision by revision."""
@@ -260,6 +261,10 @@ class EtcdStore(MemoryTable):
     def on_progress(self, hook: ProgressHook) -> None:
         """Add a listener of progress without events."""
         self._progress_hooks.append(hook)
+
+    def on_gap(self, hook: GapHook) -> None:
+        """Add a listener of gaps in history."""
+        self._hooks.add_gap(hook)
 
     # ------------------------------------------------------------------ writes
 

@@ -1,0 +1,164 @@
+"""A replica: what it reads and writes, and what becomes of its watchers when history is lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from kubetrio.informers.dispatch import Dispatcher
+from kubetrio.store.errors import Compacted
+from kubetrio.store.etcd.engine import EtcdStore
+from kubetrio.store.model import Event, EventType, Stamped
+from kubetrio.testing.etcdmodel import EtcdModel, etcd_model
+from kubetrio.testing.etcdstore import modelled, stored
+from kubetrio.watch.hub import Hub, Watcher, WatcherState
+from kubetrio.watch.window import Batch
+
+TRIES = 600
+
+
+def value(text: str = "") -> Stamped:
+    return Stamped(b'{"rev":', b',"text":"%b"}' % text.encode())
+
+
+def reopen(complete: bytes) -> Stamped:
+    return Stamped(b'{"rev":', complete[complete.index(b",") :])
+
+
+class Sink:
+    """Takes all batches, and counts how often it is to pull."""
+
+    def __init__(self) -> None:
+        self.revisions: list[int] = []
+        self.lagged = 0
+
+    def offer(self, batch: Batch) -> bool:
+        """See `watch.hub.Sink`."""
+        self.revisions += [event.revision for event in batch.events]
+        return True
+
+    def lag(self) -> None:
+        """See `watch.hub.Sink`."""
+        self.lagged += 1
+
+
+class Replica:
+    """A model, a replica of it, and what follows the replica.
+
+    Args:
+        model: of etcd.
+        store: the replica.
+    """
+
+    def __init__(self, model: EtcdModel, store: EtcdStore) -> None:
+        self.model = model
+        self.store = store
+        self.hub = Hub(store)
+        self.dispatcher = Dispatcher(store)
+
+    def put(self, key: str, text: str = "") -> int:
+        """Write a key as another replica does; return the revision."""
+        return self.model.put(b"/t/" + key.encode(), stored(value(text)))
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        for _ in range(TRIES):
+            if holds():
+                return
+            await trio.sleep(0.1)
+        raise AssertionError("it does not come to hold")
+
+    async def settled(self) -> None:
+        """Wait until the replica has come to the newest revision of etcd."""
+        await self.until(
+            lambda: (
+                self.store.feed is not None
+                and not self.store.feed.behind
+                and self.store.revision == self.model.revision
+            )
+        )
+
+    async def broken(self) -> None:
+        """Break the connection, and wait until the replica has seen it."""
+        feed = self.store.feed
+        assert feed is not None
+        broken = feed.broken
+        self.model.down = True
+        self.model.cut()
+        await self.until(lambda: feed.broken > broken)
+
+    async def watching(self, cursor: int) -> tuple[Watcher, Sink]:
+        """Watch everything after a revision, and pull until live."""
+        sink = Sink()
+        watcher = self.hub.subscribe("/r/", cursor, sink)
+        while (batch := await self.hub.pull(watcher)) is not None:
+            sink.offer(batch)
+        return watcher, sink
+
+
+@asynccontextmanager
+async def replica() -> AsyncIterator[Replica]:
+    """A replica of an empty model."""
+    async with etcd_model() as model, modelled(model, reopen) as store:
+        yield Replica(model, store)
+
+
+async def lose_history(one: Replica) -> None:
+    """Have etcd go on without the replica, and compact what it has not seen."""
+    await one.broken()
+    one.put("/r/gap", "created")
+    one.model.delete(b"/t//r/gap", b"/t//r/gone")
+    one.put("/r/stays", "2")
+    one.model.compact(one.model.revision)
+    one.model.down = False
+    await one.settled()
+
+
+async def test_a_gap_is_not_crossed_by_the_window(autojump_clock: MockClock) -> None:
+    """A client that resumes before it hears that history is gone, though the window reached there.
+
+    A client that resumes behind it is served.
+    """
+    async with replica() as one:
+        begun = one.put("/r/stays", "1")
+        await one.settled()
+        await lose_history(one)
+        with pytest.raises(Compacted):
+            await one.watching(begun)
+        watcher, sink = await one.watching(one.store.revision)
+        later = one.put("/r/a")
+        await one.settled()
+        assert watcher.state is WatcherState.LIVE
+        assert sink.revisions == [later]
+
+
+async def test_a_gap_ends_live_watches(autojump_clock: MockClock) -> None:
+    """They are told to pull, and then that what comes next is gone; none is told half of it."""
+    async with replica() as one:
+        begun = one.put("/r/stays", "1")
+        await one.settled()
+        watcher, sink = await one.watching(begun)
+        await lose_history(one)
+        assert sink.lagged == 1
+        assert sink.revisions == []
+        with pytest.raises(Compacted):
+            await one.hub.pull(watcher)
+
+
+async def test_informers_hear_of_what_differs(autojump_clock: MockClock) -> None:
+    """One event for each key, and nothing of what came and went."""
+    async with replica() as one:
+        one.put("/r/gone", "1")
+        one.put("/r/stays", "1")
+        await one.settled()
+        told: list[Event] = []
+        one.dispatcher.subscribe("/", told.append, after=one.store.revision)
+        await lose_history(one)
+        assert [(event.key, event.type) for event in told] == [
+            ("/r/gone", EventType.DELETED),
+            ("/r/stays", EventType.UPDATED),
+        ]
