@@ -116,9 +116,9 @@ class ConsistentStore:
         Raises:
             StoreUnavailable: it does not come there in time.
         """
-        with trio.move_on_after(self._behind_max_s):
+        with trio.move_on_after(self._behind_max_s) as waited:
             await self._store.caught_up(revision)
-        if self._store.revision < revision:
+        if waited.cancelled_caught:
             raise StoreUnavailable(
                 f"the local state has not come to revision {revision} within "
                 f"{self._behind_max_s:g} seconds"

@@ -100,8 +100,14 @@ class EtcdStore(MemoryTable):
         """Newest revision announced."""
         return self.arrivals.revision
 
-    def replace(self, kvs: Sequence[requests.KeyValue], revision: int) -> None:
-        """Take everything that is there at a revision; after the first time, tell of the gap."""
+    def replace(self, kvs: Sequence[requests.KeyValue], revision: int, *, rewound: bool) -> None:
+        """Take everything that is there at a revision; after the first time, tell of the gap.
+
+        Args:
+            kvs: what is there.
+            revision: the revision.
+            rewound: whether it is of another history, so that nothing is served of the past.
+        """
         before, first = dict(self._live), not self._revision
         now: dict[str, KeyValue] = {}
         for kv in kvs:
@@ -117,13 +123,17 @@ class EtcdStore(MemoryTable):
             old = before.get(key)
             if old is None:
                 events.append(Event(state.revision, key, EventType.CREATED, state.value, None))
-            elif old.revision != state.revision:
+            elif (old.revision, old.value) != (state.revision, state.value):
                 events.append(Event(state.revision, key, EventType.UPDATED, state.value, old.value))
         events.sort(key=lambda event: (event.revision, event.key))
         self._begin_anew(now.values(), revision)
-        self.arrivals.announce(revision)
+        if rewound:
+            self._past.compacted = revision
+            self.arrivals.rewind(revision)
+        else:
+            self.arrivals.announce(revision)
         if not first:
-            self._hooks.tell_gap(Gap(revision, events, rewound=False))
+            self._hooks.tell_gap(Gap(revision, events, rewound=rewound))
 
     def learn(self, events: Sequence[requests.Event]) -> None:
         """Take changes, and tell of them revision by revision."""
@@ -241,18 +251,42 @@ class EtcdStore(MemoryTable):
         Raises:
             StoreUnavailable: no majority answers.
         """
+        seen = self.arrivals.revision
         with translated():
             if self.trusts_progress:
-                return await self._client.newest()
-            return (await self._client.txn([], [Put(self._translation.barrier, b"")])).revision
+                newest = await self._client.newest()
+            else:
+                written = await self._client.txn([], [Put(self._translation.barrier, b"")])
+                newest = written.revision
+        self._judge(newest, seen)
+        return newest
+
+    def _judge(self, answered: Revision, seen: Revision) -> None:
+        """Doubt what was told, where etcd answers with a revision before what it told earlier.
+
+        Args:
+            answered: revision of an answer.
+            seen: newest revision that was told when the question was asked.
+        """
+        if answered < min(seen, self.arrivals.revision) and self.feed is not None:
+            self.feed.doubt(f"etcd is at revision {answered}, this server has seen {seen}")
 
     async def caught_up(self, revision: Revision) -> None:
-        """Wait until a revision has been told; ask etcd how far it is meanwhile."""
-        while self.arrivals.revision < revision:
-            if self.feed is not None:
-                self.feed.request_progress()
-            with trio.move_on_after(ASK_AGAIN_S):
-                await self.arrivals.wait_for(revision)
+        """Wait until a revision has been told, of the history that etcd has.
+
+        Where it has not been, etcd is asked how far it is.
+        """
+        feed = self.feed
+        while True:
+            if self.arrivals.revision < revision:
+                if feed is not None:
+                    feed.request_progress()
+                with trio.move_on_after(ASK_AGAIN_S):
+                    await self.arrivals.wait_for(revision)
+            elif feed is not None and feed.behind:
+                await feed.current()  # what was told may be of a history that is not there any more
+            else:
+                return
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""
@@ -328,6 +362,7 @@ class EtcdStore(MemoryTable):
         Raises:
             EtcdError: it fails.
         """
+        seen = self.arrivals.revision
         self._queued += 1
         try:
             outcome = await self._client.txn(
@@ -336,6 +371,8 @@ class EtcdStore(MemoryTable):
         finally:
             self._queued -= 1
         self._writes += outcome.succeeded
+        # A write has a revision after all that were told before.
+        self._judge(outcome.revision - outcome.succeeded, seen)
         return outcome
 
     async def _refused(self, key: str) -> None:
@@ -383,8 +420,9 @@ class EtcdStore(MemoryTable):
 
     async def probe(self, limit_s: float) -> None:
         """Ask etcd; see `Store.probe`."""
+        seen = self.arrivals.revision
         with translated():
-            await self._client.newest(timeout_s=limit_s)
+            self._judge(await self._client.newest(timeout_s=limit_s), seen)
         if self.feed is not None and self.feed.behind:
             raise StoreUnavailable(self.feed.behind)
 
@@ -419,6 +457,8 @@ class EtcdStore(MemoryTable):
              feed.broken if feed else 0),
             ("kubetrio_etcd_reloads", "Times that everything was read again.",
              feed.reloads if feed else 0),
+            ("kubetrio_etcd_rewinds", "Times that etcd had another history, as a restored one has.",
+             feed.rewinds if feed else 0),
             ("kubetrio_etcd_unreadable", "Values that cannot be read.",
              len(self._translation.unreadable)),
         )  # fmt: skip

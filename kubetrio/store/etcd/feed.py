@@ -3,6 +3,11 @@
 One watch serves the whole prefix.  When it breaks it begins anew where it ended; where etcd has
 compacted what comes next, everything is read again.  Between two attempts there is a pause that
 grows and is not the same for any two servers.
+
+An etcd that was restored from a snapshot has another history.  A member that lags shows old
+revisions too, so a watch is believed when a linearizable read has shown that the history of this
+server is still there; until then nothing is told.  Where it is not, everything is read again, and
+the follower hears that its revisions mean nothing any more.
 """
 
 from __future__ import annotations
@@ -14,7 +19,6 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.observe.logs import Log
-from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.errors import Compacted, EtcdError
 from kubetrio.store.etcd.requests import Event, Get, KeyValue
@@ -33,8 +37,14 @@ class Follower(Protocol):
         """Revision up to which everything was told."""
         ...
 
-    def replace(self, kvs: Sequence[KeyValue], revision: int) -> None:
-        """Take everything that is there at a revision, in the place of what was there."""
+    def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
+        """Take everything that is there at a revision, in the place of what was there.
+
+        Args:
+            kvs: what is there.
+            revision: the revision.
+            rewound: whether it is of another history than what was told before.
+        """
         ...
 
     def learn(self, events: Sequence[Event]) -> None:
@@ -46,8 +56,8 @@ class Follower(Protocol):
         ...
 
 
-class RevisionsWentBack(StoreUnavailable):
-    """etcd has less history than this server has seen: it was restored from an older snapshot."""
+class _AnotherHistory(Exception):
+    """etcd has not the history that this server has seen; the text says what shows it."""
 
 
 class Feed:
@@ -62,6 +72,7 @@ class Feed:
     Attributes:
         broken: how often the watch broke.
         reloads: how often everything was read again after the beginning.
+        rewinds: how often that was because etcd had another history.
         behind: why nothing is told now, empty while the watch is open.
     """
 
@@ -73,12 +84,18 @@ class Feed:
         self._follower = follower
         self._env = env
         self._watch: Watch | None = None
+        self._scope = trio.CancelScope()
+        self._followed = trio.Event()
         self.broken = 0
         self.reloads = 0
+        self.rewinds = 0
         self.behind = ""
 
-    async def load(self) -> None:
+    async def load(self, *, rewound: bool = False) -> None:
         """Read everything at one revision.
+
+        Args:
+            rewound: see `Follower.replace`.
 
         Raises:
             EtcdError: etcd fails.
@@ -95,30 +112,47 @@ class Feed:
             if not page.more or not page.kvs:
                 break
             key = page.kvs[-1].key + b"\0"
-        self._follower.replace(kvs, revision)
+        self._follower.replace(kvs, revision, rewound=rewound)
 
     def request_progress(self) -> None:
         """Have etcd say how far it is, if the watch is open."""
         if self._watch is not None:
             self._watch.request_progress()
 
-    async def run(self) -> NoReturn:
-        """Follow until cancelled.
+    def doubt(self, reason: str) -> None:
+        """Tell nothing more until etcd has shown that it has the history that was told."""
+        if not self.behind:
+            self._stop(reason)
+            self._scope.cancel()
 
-        Raises:
-            RevisionsWentBack: etcd was restored from a snapshot.
-        """
+    async def current(self) -> None:
+        """Wait until etcd is followed."""
+        while self.behind:
+            await self._followed.wait()
+
+    def _stop(self, reason: str) -> None:
+        if not self.behind:
+            self._followed = trio.Event()
+        self.behind = reason
+
+    async def run(self) -> NoReturn:
+        """Follow until cancelled."""
         pause_s = FIRST_PAUSE_S
         while True:
             begun = trio.current_time()
             try:
-                await self._follow()
+                with trio.CancelScope() as self._scope:
+                    await self._follow()
+            except _AnotherHistory as error:
+                LOG.error(error, "etcd has another history, as of a snapshot that was restored: "
+                          "everything is read again, and watches end")  # fmt: skip
+                await self._reload(str(error), rewound=True)
             except Compacted as error:
                 LOG.warning("etcd has compacted what comes next: everything is read again",
                             revision=self._follower.revision)  # fmt: skip
-                await self._reload(error)
+                await self._reload(str(error), rewound=False)
             except EtcdError as error:
-                self.behind = str(error)
+                self._stop(str(error))
                 LOG.warning("the watch of etcd is broken, and begins anew", reason=str(error))
             finally:
                 self._watch = None
@@ -128,28 +162,42 @@ class Feed:
             await trio.sleep(pause_s * self._env.rng.uniform(0.5, 1.5))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    async def _reload(self, error: Compacted) -> None:
-        self.behind = str(error)
+    async def _reload(self, reason: str, *, rewound: bool) -> None:
+        self._stop(reason)
         try:
-            await self.load()
+            await self.load(rewound=rewound)
         except EtcdError as failure:
             LOG.warning("etcd cannot be read again yet", reason=str(failure))
         else:
             self.reloads += 1
+            self.rewinds += rewound
+
+    async def _compare(self) -> None:
+        """Compare etcd's history with what was told.
+
+        Raises:
+            _AnotherHistory: it is another one.
+            EtcdError: etcd fails.
+        """
+        told = self._follower.revision
+        newest = await self._client.newest()
+        if newest < told:
+            raise _AnotherHistory(f"etcd is at revision {newest}, this server has seen {told}")
 
     async def _follow(self) -> NoReturn:
-        """Tell of each change until the watch breaks."""
+        """Tell of each change until the watch breaks.
+
+        Raises:
+            _AnotherHistory: what was told is no part of etcd's history.
+            EtcdError: the watch ended.
+        """
         begin, end = self._keys
         follower = self._follower
         settings = WatchSettings(key=begin, end=end, start_revision=follower.revision + 1)
         async with self._client.watch(settings) as watch:
-            if watch.revision < follower.revision:
-                raise RevisionsWentBack(
-                    f"etcd is at revision {watch.revision}, this server has seen "
-                    f"{follower.revision}: etcd was restored from a snapshot; start this server "
-                    "again so that it reads everything anew"
-                )
+            await self._compare()
             self._watch, self.behind = watch, ""
+            self._followed.set()
             # What comes with one revision is told together, though messages may split it.
             pending: list[Event] = []
             while True:

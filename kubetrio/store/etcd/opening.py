@@ -68,7 +68,7 @@ async def open_store(
         dial: opens connections, in place of sockets.
 
     Raises:
-        StoreUnavailable: etcd cannot be read, or was restored from a snapshot meanwhile.
+        StoreUnavailable: etcd cannot be read.
     """
     async with (
         open_client(settings.client, env, dial=dial) as client,

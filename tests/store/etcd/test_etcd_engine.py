@@ -10,10 +10,12 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.informers.dispatch import Dispatcher
-from kubetrio.store.errors import Compacted
+from kubetrio.store.consistent import ConsistentStore
+from kubetrio.store.errors import Compacted, StoreUnavailable
 from kubetrio.store.etcd.engine import EtcdStore
+from kubetrio.store.etcd.errors import Code
 from kubetrio.store.model import Event, EventType, Stamped
-from kubetrio.testing.etcdmodel import EtcdModel, etcd_model
+from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
 from kubetrio.testing.etcdstore import modelled, stored
 from kubetrio.watch.hub import Hub, Watcher, WatcherState
 from kubetrio.watch.window import Batch
@@ -162,3 +164,96 @@ async def test_informers_hear_of_what_differs(autojump_clock: MockClock) -> None
             ("/r/gone", EventType.DELETED),
             ("/r/stays", EventType.UPDATED),
         ]
+
+
+# ---------------------------------------------------------------------- another history
+
+
+async def test_a_member_that_lags_is_no_other_history(autojump_clock: MockClock) -> None:
+    """A watch that it opens goes on where the last one ended."""
+    async with replica() as one:
+        one.put("/r/a", "1")
+        begun = one.put("/r/a", "2")
+        await one.settled()
+        watcher, sink = await one.watching(begun)
+        one.model.behind = 2
+        one.model.cut()
+        later = one.put("/r/a", "3")
+        await one.settled()
+        assert one.store.feed is not None
+        assert one.store.feed.rewinds == 0
+        assert (watcher.state, sink.revisions) == (WatcherState.LIVE, [later])
+
+
+async def restored(one: Replica) -> None:
+    """Have etcd be what it was two revisions before the last that the replica saw."""
+    one.put("/r/a", "kept")
+    saved = one.model.save()
+    one.put("/r/a", "lost")
+    one.put("/r/b", "lost")
+    await one.settled()
+    one.model.restore(saved)
+
+
+async def test_an_etcd_that_was_restored_is_read_anew(autojump_clock: MockClock) -> None:
+    """The replica goes on, its watches end, and its informers hear of what differs."""
+    async with replica() as one:
+        told: list[Event] = []
+        one.dispatcher.subscribe("/r/", told.append, after=one.store.revision + 100)
+        await restored(one)
+        old = one.store.revision
+        lost = [(await one.watching(old))[0], one.hub.subscribe("/r/", old + 5, Sink())]
+        told.clear()
+        await one.settled()
+        assert one.store.feed is not None
+        assert one.store.feed.rewinds == 1
+        for watcher in (*lost, one.hub.subscribe("/r/", old, Sink())):
+            with pytest.raises(Compacted):
+                await one.hub.pull(watcher)
+        with pytest.raises(Compacted):
+            await one.store.events(after=one.store.revision - 1, max_bytes=1)
+        assert [(event.key, event.type) for event in told] == [
+            ("/r/a", EventType.UPDATED),
+            ("/r/b", EventType.DELETED),
+        ]
+        assert b"kept" in told[0].value
+        watcher, sink = await one.watching(one.store.revision)
+        later = one.put("/r/b", "new")
+        await one.settled()
+        assert (watcher.state, sink.revisions) == (WatcherState.LIVE, [later])
+
+
+async def test_nothing_of_a_lost_history_is_read(autojump_clock: MockClock) -> None:
+    """A consistent read that begins after etcd was restored waits until the table is new."""
+    async with replica() as one:
+        consistent = ConsistentStore(one.store)
+        await restored(one)
+        found = await consistent.get("/r/a")
+        assert found is not None
+        assert b"kept" in found.value
+        assert await consistent.get("/r/b") is None
+
+
+async def test_a_write_to_an_etcd_that_was_restored(autojump_clock: MockClock) -> None:
+    """Is answered when the replica has the history that it is in."""
+    async with replica() as one:
+        await restored(one)
+        old = one.store.revision
+        await trio.sleep(0.01)  # the connection is known to be broken
+        made = await one.store.create("/r/c", value("new"))
+        assert made.revision < old
+        found = await one.store.get("/r/c")
+        assert found == made
+        assert await one.store.get("/r/b") is None
+
+
+async def test_a_lost_history_is_told_to_health_checks(autojump_clock: MockClock) -> None:
+    """Until everything has been read again."""
+    async with replica() as one:
+        await restored(one)
+        for _ in range(3):
+            one.model.fail("Range", Refused(Code.UNKNOWN, "etcdserver: corrupt"))
+        with pytest.raises(StoreUnavailable):
+            await one.store.probe(2.0)
+        await one.settled()
+        await one.store.probe(2.0)
