@@ -148,6 +148,7 @@ class Client:
         success: Sequence[Operation],
         failure: Sequence[Operation] = (),
         *,
+        repeatable: bool = False,
         timeout_s: float | None = None,
     ) -> Outcome:
         """Carry out operations if conditions hold, others if one does not, at one revision.
@@ -156,6 +157,7 @@ class Client:
             compares: the conditions.
             success: what is done if all hold.
             failure: what is done if one does not.
+            repeatable: whether it does no harm to carry it out twice, as what only reads.
             timeout_s: as of `range`.
 
         Raises:
@@ -164,8 +166,8 @@ class Client:
             EtcdError: it fails; `EtcdError.undecided` tells whether it may have been carried out.
         """
         data = txn_request(compares, success, failure)
-        reads = all(isinstance(each, Get) for each in (*success, *failure))
-        return outcome(await self._call("Txn", data, timeout_s, repeatable=reads))
+        again = repeatable or all(isinstance(each, Get) for each in (*success, *failure))
+        return outcome(await self._call("Txn", data, timeout_s, repeatable=again))
 
     async def compact(
         self, revision: int, *, physical: bool = False, timeout_s: float | None = None

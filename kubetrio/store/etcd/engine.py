@@ -256,8 +256,8 @@ class EtcdStore(MemoryTable):
             if self.trusts_progress:
                 newest = await self._client.newest()
             else:
-                written = await self._client.txn([], [Put(self._translation.barrier, b"")])
-                newest = written.revision
+                barrier = Put(self._translation.barrier, b"")
+                newest = (await self._client.txn([], [barrier], repeatable=True)).revision
         self._judge(newest, seen)
         return newest
 

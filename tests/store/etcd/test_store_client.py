@@ -105,6 +105,14 @@ async def test_writes_are_tried_again_if_they_were_not_carried_out(
         assert (await client.txn([], [Put(A, b"")])).revision == 8
 
 
+async def test_writes_that_do_no_harm_twice(autojump_clock: MockClock) -> None:
+    """Are tried again, as reads are, if their caller says so."""
+    txn = Failing(DONE, LOST)
+    async with served(Txn=txn) as (client, _):
+        assert (await client.txn([], [Put(A, b"")], repeatable=True)).revision == 8
+    assert txn.calls == 2
+
+
 async def test_transactions_that_read_are_reads(autojump_clock: MockClock) -> None:
     """They are tried again."""
     async with served(Txn=Failing(DONE, LOST)) as (client, _):
