@@ -242,8 +242,9 @@ class Gap(NamedTuple):
         changes: what differs between the state that was told before and the present one, one event
             for each key, in revision order.  For those who keep a state; they are not the changes
             that were made.
-        rewound: whether the revisions are of another history, as of a snapshot that was restored:
-            no revision that was told before means what it meant, and the newest may be lower.
+        rewound: whether the revisions are of another history, as of a snapshot that was restored,
+            or may be: no revision that was told before means what it meant, and the newest may be
+            lower.
     """
 
     revision: Revision

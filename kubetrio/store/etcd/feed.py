@@ -6,14 +6,19 @@ grows and is not the same for any two servers.
 
 An etcd that was restored from a snapshot has another history.  A member that lags shows old
 revisions too, so a watch is believed when a linearizable read has shown that the history of this
-server is still there; until then nothing is told.  Where it is not, everything is read again, and
-the follower hears that its revisions mean nothing any more.
+server is still there: the newest change that was told, with the value that it had.  The watch
+begins behind that change, so that it shows whether others followed which were not told.  Until
+then nothing is told.  Where the history is another one, everything is read again, and the follower
+hears that its revisions mean nothing any more.
+
+Neither the number of the cluster nor the term of its leader would do: both are the same again in a
+cluster that was restored with the same names and has elected as often.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NoReturn, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn, Protocol
 
 import trio
 
@@ -56,8 +61,44 @@ class Follower(Protocol):
         ...
 
 
+class _Mark(NamedTuple):
+    """A change that was told, by which etcd's history is known again.
+
+    Args:
+        kv: the key after it; of a deletion the key before it, None where that is not known.
+        key: the key.
+        gone: revision of the deletion, 0 for none.
+        after: revision after which a watch goes on, so that it shows whether others came since.
+    """
+
+    kv: KeyValue | None
+    key: bytes
+    gone: int
+    after: int
+
+    @classmethod
+    def of_change(cls, change: Event) -> _Mark:
+        """Mark the newest change that was told."""
+        revision = change.kv.revision
+        if change.deleted:
+            return cls(change.previous, change.kv.key, revision, revision)
+        return cls(change.kv, change.kv.key, 0, revision)
+
+    @classmethod
+    def of_state(cls, kvs: Sequence[KeyValue], revision: int) -> _Mark | None:
+        """Mark the newest key of what is there at a revision, None where there is none."""
+        if not kvs:
+            return None
+        newest = max(kvs, key=lambda kv: kv.revision)
+        return cls(newest, newest.key, 0, revision)
+
+
 class _AnotherHistory(Exception):
     """etcd has not the history that this server has seen; the text says what shows it."""
+
+
+class _UnknownHistory(Exception):
+    """etcd has compacted what would show whether its history is the one that was told."""
 
 
 class Feed:
@@ -84,6 +125,7 @@ class Feed:
         self._follower = follower
         self._env = env
         self._watch: Watch | None = None
+        self._mark: _Mark | None = None
         self._scope = trio.CancelScope()
         self._followed = trio.Event()
         self.broken = 0
@@ -112,6 +154,7 @@ class Feed:
             if not page.more or not page.kvs:
                 break
             key = page.kvs[-1].key + b"\0"
+        self._mark = _Mark.of_state(kvs, revision)
         self._follower.replace(kvs, revision, rewound=rewound)
 
     def request_progress(self) -> None:
@@ -146,6 +189,10 @@ class Feed:
             except _AnotherHistory as error:
                 LOG.error(error, "etcd has another history, as of a snapshot that was restored: "
                           "everything is read again, and watches end")  # fmt: skip
+                self.rewinds += await self._reload(str(error), rewound=True)
+            except _UnknownHistory as error:
+                LOG.warning("etcd has compacted what was seen last: everything is read again, and "
+                            "watches end", revision=self._follower.revision)  # fmt: skip
                 await self._reload(str(error), rewound=True)
             except Compacted as error:
                 LOG.warning("etcd has compacted what comes next: everything is read again",
@@ -162,38 +209,70 @@ class Feed:
             await trio.sleep(pause_s * self._env.rng.uniform(0.5, 1.5))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
-    async def _reload(self, reason: str, *, rewound: bool) -> None:
+    async def _reload(self, reason: str, *, rewound: bool) -> bool:
+        """Read everything again; return whether that was possible."""
         self._stop(reason)
         try:
             await self.load(rewound=rewound)
         except EtcdError as failure:
             LOG.warning("etcd cannot be read again yet", reason=str(failure))
-        else:
-            self.reloads += 1
-            self.rewinds += rewound
+            return False
+        self.reloads += 1
+        return True
 
     async def _compare(self) -> None:
         """Compare etcd's history with what was told.
 
         Raises:
             _AnotherHistory: it is another one.
+            _UnknownHistory: it cannot be compared.
             EtcdError: etcd fails.
         """
-        told = self._follower.revision
-        newest = await self._client.newest()
+        told, mark = self._follower.revision, self._mark
+        now = None if mark is None else await self._client.range(Get(key=mark.key))
+        newest = await self._client.newest() if now is None else now.revision
         if newest < told:
             raise _AnotherHistory(f"etcd is at revision {newest}, this server has seen {told}")
+        if mark is None or (now is not None and not mark.gone and list(now.kvs) == [mark.kv]):
+            return
+        try:
+            there = await self._is_there(mark)
+        except Compacted as error:
+            raise _UnknownHistory(str(error)) from error
+        if not there:
+            raise _AnotherHistory(
+                f"etcd has another state of {mark.key!r} than this server has seen at revision "
+                f"{mark.gone or mark.after}"
+            )
+
+    async def _is_there(self, mark: _Mark) -> bool:
+        """Whether etcd's history has a change.
+
+        Raises:
+            EtcdError: it cannot be read.
+        """
+        if mark.gone:
+            if (await self._client.range(Get(key=mark.key, revision=mark.gone))).kvs:
+                return False
+            if mark.kv is None:
+                return True
+        at = mark.gone - 1 if mark.gone else (mark.kv.revision if mark.kv else 0)
+        then = await self._client.range(Get(key=mark.key, revision=at))
+        return list(then.kvs) == [mark.kv]
 
     async def _follow(self) -> NoReturn:
         """Tell of each change until the watch breaks.
 
         Raises:
             _AnotherHistory: what was told is no part of etcd's history.
+            _UnknownHistory: that cannot be told.
             EtcdError: the watch ended.
         """
         begin, end = self._keys
         follower = self._follower
-        settings = WatchSettings(key=begin, end=end, start_revision=follower.revision + 1)
+        told = follower.revision
+        after = told if self._mark is None else self._mark.after
+        settings = WatchSettings(key=begin, end=end, start_revision=after + 1)
         async with self._client.watch(settings) as watch:
             await self._compare()
             self._watch, self.behind = watch, ""
@@ -203,14 +282,20 @@ class Feed:
             while True:
                 batch = await watch.receive()
                 pending += batch.events
+                if pending and pending[0].kv.revision <= told:
+                    revision = pending[0].kv.revision
+                    raise _AnotherHistory(
+                        f"etcd tells of a change at revision {revision}, which this server has "
+                        f"not seen, though it has seen {told}"
+                    )
                 if batch.progress:
-                    _tell(pending, follower.learn)
+                    self._tell(pending)
                     follower.progress(batch.revision)
                 elif not batch.more:
-                    _tell(pending, follower.learn)
+                    self._tell(pending)
 
-
-def _tell(pending: list[Event], learn: Callable[[Sequence[Event]], None]) -> None:
-    if pending:
-        learn(tuple(pending))
-        pending.clear()
+    def _tell(self, pending: list[Event]) -> None:
+        if pending:
+            self._mark = _Mark.of_change(pending[-1])
+            self._follower.learn(tuple(pending))
+            pending.clear()

@@ -111,6 +111,8 @@ async def replica() -> AsyncIterator[Replica]:
 
 async def lose_history(one: Replica) -> None:
     """Have etcd go on without the replica, and compact what it has not seen."""
+    one.put("/last", "unchanged, so that the history is known again")
+    await one.settled()
     await one.broken()
     one.put("/r/gap", "created")
     one.model.delete(b"/t//r/gap", b"/t//r/gone")
@@ -147,6 +149,7 @@ async def test_a_gap_ends_live_watches(autojump_clock: MockClock) -> None:
         await lose_history(one)
         assert sink.lagged == 1
         assert sink.revisions == []
+        assert watcher.state is WatcherState.LAGGING
         with pytest.raises(Compacted):
             await one.hub.pull(watcher)
 
@@ -158,7 +161,7 @@ async def test_informers_hear_of_what_differs(autojump_clock: MockClock) -> None
         one.put("/r/stays", "1")
         await one.settled()
         told: list[Event] = []
-        one.dispatcher.subscribe("/", told.append, after=one.store.revision)
+        one.dispatcher.subscribe("/r/", told.append, after=one.store.revision)
         await lose_history(one)
         assert [(event.key, event.type) for event in told] == [
             ("/r/gone", EventType.DELETED),
@@ -257,3 +260,85 @@ async def test_a_lost_history_is_told_to_health_checks(autojump_clock: MockClock
             await one.store.probe(2.0)
         await one.settled()
         await one.store.probe(2.0)
+
+
+def nothing(_: Replica) -> None:
+    """Do nothing."""
+
+
+def delete(one: Replica) -> None:
+    """Delete the key that the restored etcd has."""
+    one.model.delete(b"/t//r/a")
+
+
+def elsewhere(one: Replica) -> None:
+    """Write a key that is none of the replica's."""
+    one.model.put(b"/elsewhere", b"1")
+
+
+@pytest.mark.parametrize("between", [nothing, delete, elsewhere])
+async def test_an_etcd_that_was_restored_and_has_grown_since(
+    autojump_clock: MockClock, between: Callable[[Replica], None]
+) -> None:
+    """Is found out, whatever its newest revision is now, and whatever was told last."""
+    async with replica() as one:
+        consistent = ConsistentStore(one.store)
+        one.put("/r/a", "kept")
+        saved = one.model.save()
+        if between is elsewhere:
+            elsewhere(one)
+            saved = one.model.save()
+        else:
+            one.put("/r/a", "lost")
+        between(one)
+        await consistent.newest()
+        await consistent.caught_up(one.model.revision)
+        watcher, sink = await one.watching(one.store.revision)
+        one.model.held = True
+        one.model.restore(saved)
+        for text in ("other", "others", "another"):
+            one.put("/r/a", text)
+        one.model.release()
+        found = await consistent.get("/r/a")
+        assert found is not None
+        assert b"another" in found.value
+        assert one.store.feed is not None
+        assert one.store.feed.rewinds == 1
+        assert sink.revisions == []
+        with pytest.raises(Compacted):
+            await one.hub.pull(watcher)
+
+
+@pytest.mark.parametrize("between", [nothing, delete])
+async def test_the_same_history_is_known_again(
+    autojump_clock: MockClock, between: Callable[[Replica], None]
+) -> None:
+    """Also where the key that was told last has changed since."""
+    async with replica() as one:
+        one.put("/r/a", "told")
+        between(one)
+        await one.settled()
+        watcher, sink = await one.watching(one.store.revision)
+        await one.broken()
+        later = [one.put("/r/a", "later"), one.put("/r/a", "last")]
+        one.model.down = False
+        await one.settled()
+        assert one.store.feed is not None
+        assert (one.store.feed.rewinds, one.store.feed.reloads) == (0, 0)
+        assert (watcher.state, sink.revisions) == (WatcherState.LIVE, later)
+
+
+async def test_a_history_that_cannot_be_compared(autojump_clock: MockClock) -> None:
+    """Counts as another one: what was told last is compacted, and has changed since."""
+    async with replica() as one:
+        one.put("/r/a", "told")
+        await one.settled()
+        watcher, _ = await one.watching(one.store.revision)
+        await one.broken()
+        one.put("/r/a", "later")
+        one.model.compact(one.model.revision)
+        one.model.down = False
+        await one.settled()
+        assert one.store.feed is not None
+        assert (one.store.feed.rewinds, one.store.feed.reloads) == (0, 1)
+        assert watcher.state is WatcherState.LOST
