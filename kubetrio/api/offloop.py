@@ -28,7 +28,7 @@ import trio
 
 from kubetrio.api.request import Request
 from kubetrio.env import RunBlocking, end_if_cancelled
-from kubetrio.machinery.status import timeout
+from kubetrio.machinery.status import TOO_LATE, timeout
 from kubetrio.runtime.effort import Looking
 from kubetrio.wire.weights import weight
 
@@ -41,7 +41,6 @@ WEIGHED_BYTES = 128 * 1024
 """Bodies and objects up to this size are weighed in place, in less than a millisecond."""
 INLINE_OBJECT_BYTES = 64 * 1024
 """And so are changes of stored objects up to this size."""
-TOO_LATE = "request did not complete within the allotted timeout"
 BEGUN_BYTES = 4 * 1024 * 1024
 """Of all bodies that are worked over: one of the largest, or many smaller ones."""
 

@@ -17,14 +17,15 @@ from kubetrio.api.audit import auditing
 from kubetrio.api.encoding.accepting import accept_error
 from kubetrio.api.encoding.compress import compress, compresses
 from kubetrio.api.flowcontrol import held_by_stream, keep_seat
-from kubetrio.api.offloop import TOO_LATE
 from kubetrio.api.request import Request
 from kubetrio.api.response import ANSWERS, AnyResponse, Response, TunnelResponse, error_response
 from kubetrio.api.stages import identify, request_key
 from kubetrio.faults.injector import Injector
-from kubetrio.machinery.status import ApiError, internal_error, timeout
+from kubetrio.machinery.names import GroupResource
+from kubetrio.machinery.status import TOO_LATE, ApiError, internal_error, timeout
 from kubetrio.observe.logs import Log
-from kubetrio.store.errors import Unreadable
+from kubetrio.resources.translate import translate
+from kubetrio.store.errors import StoreUnavailable, Unreadable
 
 log = Log("kubetrio.api")
 NO_CACHE = (b"Cache-Control", b"no-cache, private")
@@ -135,6 +136,10 @@ class Pipeline:
         if isinstance(error, Unreadable):
             log.error(error, "a stored value cannot be read", path=request.raw_path)
             return error_response(internal_error(str(error)), accept_error(request))
+        if isinstance(error, StoreUnavailable):  # said of all resources in the same words
+            log.warning("the store does not answer", path=request.raw_path, error=str(error))
+            told = translate(error, GroupResource("", ""), "")
+            return error_response(told, accept_error(request))
         # Of the request nothing but its line: queries, headers and bodies may be secrets.
         log.error(
             error,

@@ -358,6 +358,9 @@ def too_many_requests(message: str, retry_after: int) -> ApiError:
     return ApiError(429, "TooManyRequests", message, retry_after=retry_after)
 
 
+TOO_LATE = "request did not complete within the allotted timeout"
+
+
 def timeout(message: str) -> ApiError:
     """504: the request took longer than it may."""
     return ApiError(504, "Timeout", f"Timeout: {message}", {})

@@ -17,7 +17,7 @@ def translate(error: errors.StoreError, resource: GroupResource, name: str) -> A
             return status.not_found(resource, name)
         case errors.RevisionMismatch():
             return status.conflict(resource, name, status.OBJECT_MODIFIED)
-        case errors.FutureRevision():
+        case errors.FutureRevision() | errors.StoreBehind():
             return status.too_large_resource_version(error.revision, error.current)
         case errors.Compacted():
             return status.expired("The resourceVersion for the provided list is too old.")
@@ -29,6 +29,10 @@ def translate(error: errors.StoreError, resource: GroupResource, name: str) -> A
             # etcd's words behind its NOSPACE alarm; no error of the API, so without a reason
             # (endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
             return ApiError(500, "", "etcdserver: mvcc: database space exceeded")
+        case errors.EngineFailed(timed_out=True):
+            return status.timeout(status.TOO_LATE)
+        case errors.EngineFailed():
+            return ApiError(500, "", str(error))  # as above, in etcd's words
         case errors.StoreUnavailable():
             return status.internal_error(f"storage: {error}")
     return status.internal_error(str(error))

@@ -20,6 +20,7 @@ from typing import Protocol
 
 import trio
 
+from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, expired, internal_error
 from kubetrio.resources.conversion import as_far_as_possible
 from kubetrio.resources.listing import Listing
@@ -28,8 +29,9 @@ from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
 from kubetrio.resources.readcounts import Frames, Sent
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
+from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
-from kubetrio.store.errors import Compacted, Unreadable
+from kubetrio.store.errors import Compacted, StoreUnavailable, Unreadable
 from kubetrio.store.model import Event, EventType, KeyValue, Revision
 from kubetrio.watch.hub import Hub, Watcher
 from kubetrio.watch.window import Batch
@@ -201,6 +203,8 @@ class Watch:
                 await self._refuse(channel, gone)
             except Unreadable as error:
                 await self._refuse(channel, internal_error(str(error)))
+            except StoreUnavailable as error:
+                await self._refuse(channel, translate(error, GroupResource("", ""), ""))
             except ApiError as error:  # such as a state not older than a revision that is to come
                 await self._refuse(channel, error)
             finally:

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import trio
 
-from kubetrio.store.errors import LostCompareAndSwap, StoreUnavailable
+from kubetrio.store.errors import LostCompareAndSwap, StoreBehind
 from kubetrio.store.model import (
     Change,
     CommitHook,
@@ -114,15 +114,12 @@ class ConsistentStore:
         """Wait until the local state has come to a revision.
 
         Raises:
-            StoreUnavailable: it does not come there in time.
+            StoreBehind: it does not come there in time.
         """
         with trio.move_on_after(self._behind_max_s) as waited:
             await self._store.caught_up(revision)
         if waited.cancelled_caught:
-            raise StoreUnavailable(
-                f"the local state has not come to revision {revision} within "
-                f"{self._behind_max_s:g} seconds"
-            )
+            raise StoreBehind(revision, self._store.revision)
 
     async def _catch_up(self, at: Revision | None) -> None:
         """Have the local state hold what a read of the newest state, or of a revision, needs."""

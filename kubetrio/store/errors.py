@@ -77,7 +77,42 @@ class FutureRevision(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The engine could not commit or read; nothing of a write was kept."""
+    """The engine could not commit or read.
+
+    Attributes:
+        undecided: whether a write may have been made, or may still be; else nothing was kept.
+    """
+
+    undecided = False
+
+
+class EngineFailed(StoreUnavailable):
+    """An engine in other processes did not answer, or answered that it cannot.
+
+    Args:
+        text: what it says, or what keeps it from answering.
+        timed_out: whether no answer came in time.
+        undecided: see `StoreUnavailable`.
+    """
+
+    def __init__(self, text: str, *, timed_out: bool, undecided: bool) -> None:
+        super().__init__(text)
+        self.timed_out = timed_out
+        self.undecided = undecided
+
+
+class StoreBehind(StoreUnavailable):
+    """Local state has not come to a revision in time, so that nothing fresh can be read.
+
+    Args:
+        revision: what it should have come to.
+        current: what it has come to.
+    """
+
+    def __init__(self, revision: int, current: int) -> None:
+        super().__init__(f"local state is at revision {current} and has not come to {revision}")
+        self.revision = revision
+        self.current = current
 
 
 class StoreFull(StoreUnavailable):

@@ -240,11 +240,9 @@ class Gap(NamedTuple):
     Args:
         revision: newest revision now; the commit stream goes on after it.
         changes: what differs between the state that was told before and the present one, one event
-            for each key, in revision order.  For those who keep a state; they are not the changes
-            that were made.
-        rewound: whether the revisions are of another history, as of a snapshot that was restored,
-            or may be: no revision that was told before means what it meant, and the newest may be
-            lower.
+            for each key, in revision order: not the changes that were made, but enough for a state.
+        rewound: whether revisions are, or may be, of another history, as of a snapshot that was
+            restored: none that was told before means what it meant, and the newest may be lower.
     """
 
     revision: Revision
@@ -445,10 +443,7 @@ class Progress(Protocol):
         ...
 
     def on_gap(self, hook: GapHook) -> None:
-        """Call `hook` where the commit stream goes on after history that was lost.
-
-        What differs is not told by the commit stream.  Never called where no other server writes.
-        """
+        """Call `hook` where the commit stream goes on after history that was lost."""
         ...
 
 

@@ -140,6 +140,10 @@ class EtcdModel:
         """
         self._failures.setdefault(method, deque()).append(_Failure(refused, done))
 
+    def mend(self) -> None:
+        """Have no further call fail."""
+        self._failures.clear()
+
     def cut(self) -> None:
         """Break all connections."""
         for connection in self.server.connections:

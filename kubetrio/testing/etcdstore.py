@@ -96,14 +96,15 @@ async def replica(
 
 
 def modelled(
-    model: EtcdModel, reopen: Reopen, seed: int = 1
+    model: EtcdModel, reopen: Reopen, seed: int = 1, *, lease_reuse_s: float = 0.0
 ) -> AbstractAsyncContextManager[EtcdStore]:
-    """Return a replica on a model, of what is under ``/t/``, without leases for several values.
+    """Return a replica on a model, of what is under ``/t/``.
 
     Args:
         model: of etcd.
         reopen: opens the hole of complete bytes.
         seed: of its randomness.
+        lease_reuse_s: see `ReplicaSettings`.
     """
     urls = ("http://etcd",)
-    return replica(urls, "/t/", reopen, seeded(seed), lease_reuse_s=0, dial=model.dial)
+    return replica(urls, "/t/", reopen, seeded(seed), lease_reuse_s=lease_reuse_s, dial=model.dial)

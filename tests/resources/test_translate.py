@@ -34,6 +34,24 @@ DEPLOYMENTS = GroupResource("apps", "deployments")
             "Timeout: Too large resource version: 9, current: 7",
         ),
         (
+            errors.StoreBehind(9, 7),
+            504,
+            "Timeout",
+            "Timeout: Too large resource version: 9, current: 7",
+        ),
+        (
+            errors.EngineFailed("context deadline exceeded", timed_out=True, undecided=True),
+            504,
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+        ),
+        (
+            errors.EngineFailed("etcdserver: no leader", timed_out=False, undecided=False),
+            500,
+            "",
+            "etcdserver: no leader",
+        ),
+        (
             errors.Compacted(3, 7),
             410,
             "Expired",

@@ -30,12 +30,12 @@ from kubetrio.store.errors import (
 from kubetrio.store.etcd import errors as etcd
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.client import Client
-from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
 from kubetrio.store.etcd.leases import LeaseManager
 from kubetrio.store.etcd.mapping import Mapping, Translation
 from kubetrio.store.etcd.past import Past
 from kubetrio.store.etcd.requests import Delete, Get, Outcome, Put, Ranged, at_revision
+from kubetrio.store.etcd.translating import translated
 from kubetrio.store.model import (
     CommitHook,
     Event,
@@ -329,7 +329,7 @@ class EtcdStore(MemoryTable):
         if expected <= 0:
             await self._refused(key)
         name = self._translation.keys.to_etcd(key)
-        with translated():
+        with self._noting_no_room():
             outcome = await self._txn(name, expected, Delete(name))
         if not outcome.succeeded:
             self._lost(outcome, key)
@@ -337,18 +337,31 @@ class EtcdStore(MemoryTable):
 
     async def _put(self, key: str, value: Stamped, expected: Revision, ttl_s: float) -> Outcome:
         name, data = self._translation.to_etcd(key, value)
+        with self._noting_no_room():
+            try:
+                outcome = await self._put_once(name, data, expected, ttl_s)
+            except etcd.LeaseNotFound:  # it ended by itself, or was revoked
+                self._leases.forget()
+                outcome = await self._put_once(name, data, expected, ttl_s)
+        self._refusing = ""
+        return outcome
+
+    @contextmanager
+    def _noting_no_room(self) -> Iterator[None]:
+        """Raise errors of etcd as those of a store, and note that it has no room.
+
+        A deletion that is done does not show that there is room again.
+
+        Raises:
+            StoreFull: there is none.
+            EngineFailed: etcd fails otherwise.
+        """
         try:
             with translated():
-                try:
-                    outcome = await self._put_once(name, data, expected, ttl_s)
-                except etcd.LeaseNotFound:  # it ended by itself, or was revoked
-                    self._leases.forget()
-                    outcome = await self._put_once(name, data, expected, ttl_s)
+                yield
         except StoreFull:
             self._refusing = FULL
             raise
-        self._refusing = ""
-        return outcome
 
     async def _put_once(
         self, name: bytes, data: bytes, expected: Revision, ttl_s: float
@@ -428,14 +441,13 @@ class EtcdStore(MemoryTable):
 
     async def compact(self, to: Revision) -> None:
         """Have etcd forget what is older than a revision; see `Store.compact`."""
-        try:
-            await self._client.compact(to)
-        except etcd.Compacted:
-            raise errors.Compacted(to, max(to, self._past.compacted)) from None
-        except etcd.FutureRevision:
-            raise errors.FutureRevision(to, self.revision) from None
-        except EtcdError as error:
-            raise StoreUnavailable(str(error)) from error
+        with translated():
+            try:
+                await self._client.compact(to)
+            except etcd.Compacted:
+                raise errors.Compacted(to, max(to, self._past.compacted)) from None
+            except etcd.FutureRevision:
+                raise errors.FutureRevision(to, self.revision) from None
         self._past.compacted = max(to, self._past.compacted)
         if to > self._compacted:
             await self.caught_up(to)
@@ -480,19 +492,3 @@ def _found(outcome: Outcome, key: str) -> Revision | None:
     if not isinstance(answer, Ranged):
         raise TypeError(f"{key}: etcd answered a read with {type(answer).__name__}")
     return answer.kvs[0].revision if answer.kvs else None
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Raise errors of etcd as those of a store.
-
-    Raises:
-        StoreFull: etcd's database has reached its quota.
-        StoreUnavailable: etcd fails otherwise; the text is etcd's.
-    """
-    try:
-        yield
-    except etcd.NoSpace as error:
-        raise StoreFull from error
-    except EtcdError as error:
-        raise StoreUnavailable(str(error)) from error

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import trio
 
 from kubetrio.store import errors
-from kubetrio.store.errors import StoreUnavailable
+from kubetrio.store.errors import EngineFailed
 from kubetrio.store.etcd import errors as etcd
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.client import Client
-from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.mapping import Translation
 from kubetrio.store.etcd.requests import Get, Ranged
+from kubetrio.store.etcd.translating import translated
 from kubetrio.store.etcd.watching import WatchSettings
 from kubetrio.store.model import (
     Event,
@@ -58,14 +58,13 @@ class Past:
 
     async def _range(self, get: Get) -> Ranged:
         self._check(get.revision)
-        try:
-            return await self._client.range(get)
-        except etcd.Compacted as error:
-            floor = max(error.revision, get.revision + 1)
-            self.compacted = max(self.compacted, floor)
-            raise errors.Compacted(get.revision, floor) from None
-        except EtcdError as error:
-            raise StoreUnavailable(str(error)) from error
+        with translated():
+            try:
+                return await self._client.range(get)
+            except etcd.Compacted as error:
+                floor = max(error.revision, get.revision + 1)
+                self.compacted = max(self.compacted, floor)
+                raise errors.Compacted(get.revision, floor) from None
 
     async def get(self, key: str, at: Revision) -> KeyValue | None:
         """One key; raises as `Store.get`."""
@@ -126,22 +125,22 @@ class Past:
             begin, end = self._keys.range_of(keys)
         settings = WatchSettings(key=begin, end=end, start_revision=after + 1)
         page = _Page(upto, max_bytes)
-        try:
-            with trio.move_on_after(EVENTS_MAX_S):
-                async with self._client.watch(settings) as watch:
-                    watch.request_progress()
-                    async for batch in watch:
-                        self._add(page, batch.events, keys)
-                        if trusts_progress and batch.progress and batch.revision >= upto:
-                            page.full = True
-                        if page.full:
-                            return page.events, page.upto
-        except etcd.Compacted as error:
-            self.compacted = max(self.compacted, error.revision)
-            raise errors.Compacted(after, max(error.revision, after + 1)) from None
-        except EtcdError as error:
-            raise StoreUnavailable(str(error)) from error
-        raise StoreUnavailable("etcd does not tell its history in time")
+        with translated():
+            try:
+                with trio.move_on_after(EVENTS_MAX_S):
+                    async with self._client.watch(settings) as watch:
+                        watch.request_progress()
+                        async for batch in watch:
+                            self._add(page, batch.events, keys)
+                            if trusts_progress and batch.progress and batch.revision >= upto:
+                                page.full = True
+                            if page.full:
+                                return page.events, page.upto
+            except etcd.Compacted as error:
+                self.compacted = max(self.compacted, error.revision)
+                raise errors.Compacted(after, max(error.revision, after + 1)) from None
+        text = "etcd does not tell its history in time"
+        raise EngineFailed(text, timed_out=True, undecided=False)
 
     def _add(self, page: _Page, changes: Sequence[requests.Event], keys: Range | None) -> None:
         """Add what changes say of some keys, until the page is full."""

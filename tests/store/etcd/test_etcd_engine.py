@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,11 +11,17 @@ from trio.testing import MockClock
 
 from kubetrio.informers.dispatch import Dispatcher
 from kubetrio.store.consistent import ConsistentStore
-from kubetrio.store.errors import Compacted, StoreUnavailable
+from kubetrio.store.errors import (
+    Compacted,
+    EngineFailed,
+    StoreBehind,
+    StoreFull,
+    StoreUnavailable,
+)
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import Code
-from kubetrio.store.model import Event, EventType, Stamped
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.store.model import Event, EventType, KeyValue, Stamped
+from kubetrio.testing.etcdmodel import NO_SPACE, EtcdModel, Refused, etcd_model
 from kubetrio.testing.etcdstore import modelled, stored
 from kubetrio.watch.hub import Hub, Watcher, WatcherState
 from kubetrio.watch.window import Batch
@@ -342,3 +348,96 @@ async def test_a_history_that_cannot_be_compared(autojump_clock: MockClock) -> N
         assert one.store.feed is not None
         assert (one.store.feed.rewinds, one.store.feed.reloads) == (0, 1)
         assert watcher.state is WatcherState.LOST
+
+
+# ---------------------------------------------------------------------- failures
+
+LOST = Refused(Code.UNAVAILABLE, "etcdserver: request timed out, possibly due to connection lost")
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_write_that_may_have_been_made(autojump_clock: MockClock, *, done: bool) -> None:
+    """Is not taken for one that was not: its error says so, and what etcd said."""
+    async with replica() as one:
+        made = await one.store.create("/r/a", value("1"))
+        writes: list[Callable[[], Awaitable[KeyValue]]] = [
+            lambda: one.store.create("/r/b", value("1")),
+            lambda: one.store.update("/r/a", value("2"), expected=made.revision),
+        ]
+        for write in writes:
+            one.model.fail("Txn", LOST, done=done)
+            with pytest.raises(EngineFailed, match="possibly due to connection lost") as failure:
+                await write()
+            assert failure.value.undecided
+            assert not failure.value.timed_out
+        one.model.fail("Txn", None, done=done)
+        with pytest.raises(EngineFailed) as failure:
+            await one.store.create("/r/c", value("1"))
+        assert failure.value.undecided
+        assert failure.value.timed_out
+        one.model.fail("Txn", Refused(Code.UNAVAILABLE, "etcdserver: leader changed"), done=done)
+        with pytest.raises(EngineFailed) as failure:
+            await one.store.delete("/r/a", expected=one.model.state()[b"/t//r/a"].revision)
+        assert failure.value.undecided
+        await one.settled()
+        assert (await one.store.get("/r/b") is not None) is done
+        assert (await one.store.get("/r/a") is None) is done
+
+
+async def test_a_write_that_was_not_made(autojump_clock: MockClock) -> None:
+    """Its error says that, too."""
+    async with replica() as one:
+        one.model.fail("Txn", Refused(Code.RESOURCE_EXHAUSTED, "etcdserver: too many requests"))
+        with pytest.raises(EngineFailed, match="too many requests") as failure:
+            await one.store.create("/r/a", value("1"))
+        assert not failure.value.undecided
+
+
+async def test_no_room(autojump_clock: MockClock) -> None:
+    """A write that finds none is refused, and health checks hear of it until one finds some."""
+    async with replica() as one:
+        made = await one.store.create("/r/a", value("1"))
+        one.model.full = True
+        with pytest.raises(StoreFull):
+            await one.store.update("/r/a", value("2"), expected=made.revision)
+        assert one.store.statistics().refusing
+        await one.store.delete("/r/a", expected=made.revision)
+        assert one.store.statistics().refusing
+        one.model.full = False
+        made = await one.store.create("/r/a", value("1"))
+        assert not one.store.statistics().refusing
+        one.model.fail("Txn", Refused(Code.RESOURCE_EXHAUSTED, NO_SPACE))
+        with pytest.raises(StoreFull):
+            await one.store.delete("/r/a", expected=made.revision)
+        assert one.store.statistics().refusing
+
+
+async def test_a_lease_that_is_gone(autojump_clock: MockClock) -> None:
+    """A value that was to hang on it hangs on a new one."""
+    async with etcd_model() as model, modelled(model, reopen, lease_reuse_s=60) as store:
+        await store.create("/r/a", value("1"), ttl_s=600)
+        model.lose_leases()
+        await store.create("/r/b", value("1"), ttl_s=600)
+        leases = {kv.lease for kv in model.state().values()}
+        assert len(leases) == 2
+        assert model.calls["LeaseGrant"] == 2
+
+
+async def test_reads_that_promise_freshness_take_no_time_without_end(
+    autojump_clock: MockClock,
+) -> None:
+    """What is written is not told here, or etcd says nothing at all."""
+    async with replica() as one:
+        consistent = ConsistentStore(one.store, behind_max_s=3.0)
+        one.model.held = True
+        newest = one.put("/r/a", "1")
+        with pytest.raises(StoreBehind) as behind:
+            await consistent.get("/r/a")
+        assert (behind.value.revision, behind.value.current) == (newest, newest - 1)
+        one.model.fail("Range", None)
+        with pytest.raises(EngineFailed) as failure:
+            await consistent.get("/r/a")
+        assert failure.value.timed_out
+        assert await consistent.cached.get("/r/a") is None
+        one.model.release()
+        assert await consistent.get("/r/a") is not None
