@@ -96,6 +96,7 @@ class SegmentCache:
         self._lists = 0
         if max_bytes:
             store.on_commit(self._announced)
+            store.on_gap(lambda _: self._begin_anew())
 
     @property
     def entries(self) -> int:
@@ -121,8 +122,12 @@ class SegmentCache:
                 self._note(event)
         except Exception as error:  # noqa: BLE001  (logged; what is in memory is not trusted then)
             log.error(error, "lists are read from the store again", stack=True)
-            self.clear()
-            self._filling.clear()
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Trust nothing that is in memory, nor what is being read."""
+        self.clear()
+        self._filling.clear()
 
     def _note(self, event: Event) -> None:
         for prefix in prefixes(event.key):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 import pytest
 import trio
@@ -10,7 +12,9 @@ from kubetrio.api.encoding.encoders import json_encoder
 from kubetrio.resources.listing import ListOptions
 from kubetrio.resources.objects import stamp
 from kubetrio.resources.segments import collection
-from tests.resources.segments.segmentsworld import PODS, World
+from kubetrio.resources.segments.cache import SegmentCache
+from kubetrio.store.model import Gap, Range
+from tests.resources.segments.segmentsworld import PODS, SIZE, World
 
 
 @pytest.fixture
@@ -109,3 +113,18 @@ async def test_a_failing_commit_hook_forgets_everything(
     await world.put("p00", text="new")
     assert world.quick.segments.cache.entries == 0
     await world.both(encoder)
+
+
+async def test_a_gap_in_history_forgets_everything(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are not on the commit stream."""
+    hooks: list[Callable[[Gap], None]] = []
+    monkeypatch.setattr(world.store, "on_gap", hooks.append)
+    cache = SegmentCache(world.store, SIZE)
+    prefix = PODS.prefix("")
+    for _ in range(2):
+        await cache.view(PODS, prefix, Range.prefix(prefix))
+    assert cache.entries == 30
+    hooks[0](Gap(world.store.revision, (), rewound=False))
+    assert cache.entries == 0
