@@ -340,8 +340,6 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     Raises:
         KubeconfigError: one cannot be written, or has another server's entry.
     """
-    from kubetrio.api.pages.flowpages import ROOT
-
     if not server.url.startswith("http"):
         asks = f"curl --unix-socket {shlex.quote(str(server.config.local.unix_socket))}"
         ready = f"kubetrio {__version__} is ready at {server.url}"
@@ -357,8 +355,7 @@ def first_screen(server: Server, path: Path, *, merge: bool) -> str:
     if not merge:
         lines.append(f"export KUBECONFIG={shlex.quote(str(path))}")
     lines.append("kubectl get namespaces")
-    if server.config.flowcontrol.priority_and_fairness:
-        lines.append(f"kubectl proxy  # shows who waits: {PROXIED}{ROOT}/")
+    lines.append(f"kubectl proxy  # shows objects, history and load: {PROXIED}/ui/")
     if merge:
         target = kubeconfig.default_path(os.environ)
         context = kubeconfig.context_name(server.config.name)

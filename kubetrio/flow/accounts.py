@@ -175,6 +175,8 @@ class SeatAccounts:
             waiting=self._backlog.flows(),
             executing=Counter(map(FLOW, self._executing)),
             oldest=None if oldest is None else seconds(oldest),
+            queues=self._queuing.queues if self._queuing else 0,
+            used=self._backlog.counts(),
         )
 
     def _sync(self, t: float) -> None:

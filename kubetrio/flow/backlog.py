@@ -154,6 +154,14 @@ class Backlog:
             for queue in (self.used.get(index),)
         )
 
+    def counts(self) -> list[tuple[int, int, int]]:
+        """Index, requests waiting and requests executing of each queue that has some, in order."""
+        return [
+            (index, len(queue.waiting), queue.executing)
+            for index, queue in sorted(self.used.items())
+            if queue.head or queue.executing
+        ]
+
     def requests(self) -> list[RequestStatistics]:
         """One row for each request waiting."""
         return [

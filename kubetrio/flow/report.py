@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kubetrio.flow.allocate import Demand, Limits
@@ -95,11 +95,15 @@ class FlowStatistics:
         waiting: requests in queues.
         executing: requests executing.
         oldest: when the first of those waiting arrived, seconds of the clock in use.
+        queues: number of queues of the configuration.
+        used: index, requests waiting and requests executing of each queue that has some.
     """
 
     waiting: Mapping[tuple[str, str], int]
     executing: Mapping[tuple[str, str], int]
     oldest: float | None
+    queues: int
+    used: Sequence[tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,7 +208,7 @@ class Proxy:
             scope.cancel()
 
     async def _pass_on(self, browser: trio.SocketStream) -> None:
-        """One connection; each carries one request, or becomes a WebSocket."""
+        """Carry a connection, which is one request."""
         with trio.CancelScope() as scope:
             self._open.add(scope)
             try:
@@ -226,10 +226,8 @@ class Proxy:
                 head += data
             line, _, rest = head.partition(b"\r\n")
             self.paths.append(line.split()[1].decode())
-            extra = b"Authorization: Bearer " + self._token + b"\r\n"
-            if b"upgrade: websocket" not in head.lower():
-                rest = rest.replace(b"Connection: keep-alive\r\n", b"")
-                extra += b"Connection: close\r\n"
+            rest = rest.replace(b"Connection: keep-alive\r\n", b"")
+            extra = b"Authorization: Bearer " + self._token + b"\r\nConnection: close\r\n"
             try:
                 plain = await trio.open_tcp_stream("127.0.0.1", self.port)
             except OSError:

@@ -68,7 +68,7 @@ def test_ctrl_c_ends_the_example_of_embedding(path: str, tmp_path: Path) -> None
 
 
 def test_the_first_screen_is_all_that_a_start_prints(tmp_path: Path) -> None:
-    """The address first; a path that a shell can read; what to try; where to see who waits."""
+    """The address first; a path that a shell can read; what to try; where the pages are."""
     server = process.start(tmp_path / "a b", tmp_path / "log")
     try:
         lines = server.log.read_text().splitlines()
@@ -77,7 +77,7 @@ def test_the_first_screen_is_all_that_a_start_prints(tmp_path: Path) -> None:
     assert re.fullmatch(r"kubetrio \S+ is ready at https://127\.0\.0\.1:\d+", lines[0])
     assert shlex.split(lines[1]) == ["export", f"KUBECONFIG={server.kubeconfig}"]
     assert lines[2] == "kubectl get namespaces"
-    assert lines[3].endswith("http://127.0.0.1:8001/debug/api_priority_and_fairness/")
+    assert lines[3].endswith("http://127.0.0.1:8001/ui/")
     assert len(lines) == 4
 
 

@@ -1,35 +1,42 @@
-"""The page of flow control: over a real WebSocket, and in a real browser where there is one."""
+"""Flow control on the page ``Load``, in a real browser: levels, seats, queues, who waits."""
 
 from __future__ import annotations
 
+import copy
 import json
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 from chromium import CHROMIUM, Proxy, Tab, open_tab
-from trio_websocket import open_websocket_url
+from ui_pages import TOKENS, Looking, configmap, configured, looking, tls
 
 from kubetrio.auth import authorize
-from kubetrio.config import Authentication, Config, FlowControl, Serving
+from kubetrio.config import FlowControl
 from kubetrio.machinery.identity import Attributes, Verdict
-from kubetrio.server import open_server
 from kubetrio.testing.process import ServerProcess
 
-pytestmark = pytest.mark.e2e
-needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed"),
+]
 
 Start = Callable[..., ServerProcess]
+State = dict[str, Any]
 PAGE = "/debug/api_priority_and_fairness/"
+STREAM = f"{PAGE}state?watch=1"
 LEVELS = 8
 READERS = 9
-UPDATES = "Number(document.body.dataset.updates || 0)"
-LINK = "document.getElementById('link').className"
-TOKENS = 'root,root,1,"system:masters"\nreader,reader,2\n'
+NONE = "\u2013"
+UPDATES = "Number(document.body.dataset.flow || 0)"
+STATE = "document.body.dataset.state"
+DRAWN = f"document.body && {UPDATES} > 2"
+OVER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture
@@ -39,92 +46,111 @@ def tokens(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.fixture
-def server(start_server: Start, tmp_path: Path, tokens: Path) -> ServerProcess:
-    return start_server(tmp_path / "data", "--token-auth-file", str(tokens))
-
-
-def tls(data_dir: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(data_dir / "pki" / "ca.crt"))
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-async def test_updates_come_over_websocket(server: ServerProcess) -> None:
-    """Each message is the whole state, and a second one follows the first."""
-    url = f"wss://127.0.0.1:{server.port}{PAGE}ws"
-    headers = [("Authorization", "Bearer root")]
-    with trio.fail_after(10):
-        async with open_websocket_url(url, tls(server.data_dir), extra_headers=headers) as channel:
-            first, second = [json.loads(await channel.get_message()) for _ in range(2)]
-    assert len(first["levels"]) == LEVELS
-    assert second["time"] > first["time"]
-
-
 @asynccontextmanager
-async def looking(data_dir: Path, port: int, profile: Path) -> AsyncIterator[tuple[Tab, Proxy]]:
-    """The page in a browser, once it is live."""
-    proxy = Proxy(port, tls(data_dir), "root")
-    with trio.fail_after(60):
+async def opened(server: ServerProcess, profile: Path) -> AsyncIterator[tuple[Tab, Proxy]]:
+    """Open the address of flow control in a browser, and wait until the page is live."""
+    proxy = Proxy(server.port, tls(server.data_dir), "root")
+    with trio.fail_after(90):
         async with trio.open_nursery() as nursery:
-            at = await nursery.start(proxy.serve)
-            async with open_tab(profile, f"http://127.0.0.1:{at}{PAGE}") as tab:
-                await tab.until(f"document.body && {UPDATES} > 2")
+            port = await nursery.start(proxy.serve)
+            async with open_tab(profile, f"http://127.0.0.1:{port}{PAGE}") as tab:
+                await tab.until(DRAWN)
                 yield tab, proxy
             nursery.cancel_scope.cancel()
 
 
-@needs_chromium
-async def test_page_draws_every_level(server: ServerProcess, tmp_path: Path) -> None:
-    """It is live, goes on updating, and asks nobody but its server for two things."""
-    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, proxy):
-        assert await tab.value(LINK) == "live"
-        names = "[...document.querySelectorAll('.level')].map(e => e.dataset.level)"
-        found = await tab.value(names)
+async def test_the_address_of_flow_control_leads_to_the_load_page(
+    start_server: Start, tmp_path: Path, tokens: Path
+) -> None:
+    """It draws every level by one stream, and finds the server again after a restart."""
+    server = start_server(tmp_path / "data", "--token-auth-file", str(tokens))
+    async with opened(server, tmp_path / "profile") as (tab, proxy):
+        assert await tab.value("location.pathname + location.hash") == "/ui/#/load"
+        assert await tab.value(STATE) == "live"
+        found = await tab.value(
+            "[...document.querySelectorAll('.level')].map(e => e.dataset.level)"
+        )
         assert len(found) == LEVELS
         assert found == sorted(found)
         seen = await tab.value(UPDATES)
-        await tab.until(f"{UPDATES} > {seen}")
-        requested = await tab.value("performance.getEntriesByType('resource').map(e => e.name)")
-        assert requested == []
-        assert set(proxy.paths) - {"/favicon.ico"} == {PAGE, f"{PAGE}ws"}
+        await tab.until(f"{UPDATES} > {seen} + 2")
+        assert [path for path in proxy.paths if path.startswith(PAGE)] == [PAGE, STREAM]
+        await tab.value(
+            "window.problems = []; addEventListener('error', e => problems.push(e.message)); 0"
+        )
+        server.kill()
+        trouble = "document.querySelector('.stale .note')"
+        await tab.until(f"{STATE} === 'away' && !!{trouble}")
+        assert "UTC" in await tab.value(f"{trouble}.textContent")
+        seen = await tab.value(UPDATES)
+        proxy.port = start_server(server.data_dir, "--token-auth-file", str(tokens)).port
+        await tab.until(f"{STATE} === 'live' && {UPDATES} > {seen} + 2")
+        assert await tab.value("!!document.querySelector('.stale')") is False
+        assert await tab.value("problems") == []
 
 
-@needs_chromium
-async def test_what_has_no_limit_has_no_full_bar(server: ServerProcess, tmp_path: Path) -> None:
-    """The bar of ``exempt`` is what it uses; others show their own seats."""
-    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
-        width = "document.querySelector('[data-level=\"{}\"] .limit').offsetWidth"
-        assert await tab.value(width.format("exempt")) == 0
-        assert await tab.value(width.format("global-default")) > 0
-        assert "system:masters" in await tab.value("document.getElementById('note').innerText")
+async def test_a_tab_that_is_not_seen_asks_for_nothing(tmp_path: Path) -> None:
+    """The stream ends with the page that showed it, and while its tab is hidden."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        await look.show("/load", DRAWN)
+        scopes = look.server.api.edge.streams
+        assert len(scopes) == 1
+        await tab.value(
+            "Object.defineProperty(document, 'hidden', {value: true, configurable: true});"
+            "document.dispatchEvent(new Event('visibilitychange')); 0"
+        )
+        while scopes:  # noqa: ASYNC110  (the server tells no event of it)
+            await trio.sleep(0.02)
+        seen = await tab.value(UPDATES)
+        await tab.value("delete document.hidden; dispatchEvent(new Event('visibilitychange')); 0")
+        await tab.value("document.dispatchEvent(new Event('visibilitychange')); 0")
+        await tab.until(f"{UPDATES} > {seen} + 1")
+        assert len(scopes) == 1
+        await tab.value("location.hash = '#/history'; 0")
+        while scopes:  # noqa: ASYNC110  (as above)
+            await trio.sleep(0.02)
+        await look.well()
 
 
-@needs_chromium
-async def test_page_fits_and_follows_the_scheme(server: ServerProcess, tmp_path: Path) -> None:
-    """Nothing sticks out at any width, and dark is dark."""
-    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
-        await tab.value("document.querySelectorAll('h2 button').forEach(b => b.click())")
+async def test_levels_fit_and_follow_the_scheme(tmp_path: Path) -> None:
+    """With all levels open nothing sticks out at any width, and dark is dark."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        await look.show("/load", DRAWN)
+        await tab.value("document.querySelectorAll('.level .fold').forEach(b => b.click())")
+        assert (
+            await tab.value("document.querySelectorAll('.level .more:not([hidden])').length") == 8
+        )
         for width in (320, 700, 1100, 1600):
             await tab.size(width, 800)
             await tab.until(f"innerWidth === {width}")
-            over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            assert await tab.value(over) <= 0, width
+            assert await tab.value(OVER) <= 0, width
+            inside = (
+                "[...document.querySelectorAll('.level')].filter(l => [...l.querySelectorAll('*')]"
+                ".some(e => e.getBoundingClientRect().right > l.getBoundingClientRect().right + 1))"
+                ".map(l => l.dataset.level)"
+            )
+            assert await tab.value(inside) == [], width
         brightness = (
             "getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"
             ".reduce((a, n) => a + Number(n), 0)"
         )
         await tab.prefer(prefers_color_scheme="light")
-        assert await tab.value(brightness) > 600
+        await tab.until(f"{brightness} > 600")
         await tab.prefer(prefers_color_scheme="dark")
-        assert await tab.value(brightness) < 150
+        await tab.until(f"{brightness} < 150")
+        await look.keep("load-open-dark")
 
 
-@needs_chromium
-async def test_page_by_keyboard(server: ServerProcess, tmp_path: Path) -> None:
+async def test_levels_by_keyboard(tmp_path: Path) -> None:
     """Levels open and close by keyboard, and say so; the numbers can be held still."""
-    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, _):
-        await tab.press("Tab", 9)
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        await look.show("/load", DRAWN)
+        await tab.value(
+            "[...document.querySelectorAll('button')].find(b => b.title.includes('(p)')).focus()"
+        )
         await tab.press("Tab", 9)
         focused = "document.activeElement"
         assert await tab.value(f"{focused}.textContent") == "catch-all"
@@ -136,36 +162,143 @@ async def test_page_by_keyboard(server: ServerProcess, tmp_path: Path) -> None:
         label = "document.querySelector('.level').getAttribute('aria-labelledby')"
         assert await tab.value(f"document.getElementById({label}).textContent") == "catch-all"
         await tab.press("p", 80)
-        await tab.until(f"{LINK} === 'paused'")
+        await tab.until(f"{STATE} === 'kept'")
         held = await tab.value(f"new Promise(r => setTimeout(() => r({UPDATES}), 1200))")
         assert await tab.value(UPDATES) == held
         await tab.press("p", 80)
-        await tab.until(f"{LINK} === 'live' && {UPDATES} > {held}")
+        await tab.until(f"{STATE} === 'live' && {UPDATES} > {held}")
 
 
-@needs_chromium
-async def test_page_finds_the_server_again(
-    start_server: Start, server: ServerProcess, tmp_path: Path, tokens: Path
-) -> None:
-    """While the server is away the page says so; when it is back the page goes on by itself."""
-    async with looking(server.data_dir, server.port, tmp_path / "profile") as (tab, proxy):
-        trouble = "document.getElementById('trouble').textContent"
-        await tab.value(
-            "window.problems = []; addEventListener('error', e => problems.push(e.message)); 0"
+# ---------------------------------------------------------------- what states look like
+
+
+async def drawing(look: Looking) -> State:
+    """Put a drawing of its own into the page, for states that the test makes up."""
+    await look.show("/objects/core/configmaps", f"{STATE} === 'live'")
+    await look.tab.value(
+        "import('./flow.js').then(({Flow}) => { window.flow = new Flow({told() {}, title(t) {"
+        " window.named = t }}); document.querySelector('#main').replaceChildren(flow.element); })"
+    )
+    pages = look.server.api.edge.documents._flow_pages
+    assert pages is not None
+    made: State = pages.state()
+    return made
+
+
+def later(state: State, seconds: float, name: str, **changes: Any) -> State:
+    """Return what comes so many seconds after a state, with changes of one level."""
+    after = copy.deepcopy(state)
+    after["time"] += seconds
+    level = next(one for one in after["levels"] if one["name"] == name)
+    level.update(changes)
+    return after
+
+
+def of(name: str, part: str) -> str:
+    """Return an expression for a part of a level's drawing."""
+    return f"document.querySelector('[data-level={name}] {part}')"
+
+
+def cells(name: str) -> str:
+    """Return an expression for the numbers of a level."""
+    return f"[...document.querySelectorAll('[data-level={name}] dd')].map(e => e.textContent)"
+
+
+async def test_what_levels_say(tmp_path: Path) -> None:
+    """Idle, refusing with the advice, borrowed and lent seats, quiescing, and without a limit."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        first = await drawing(look)
+        await tab.value(f"flow.show({json.dumps(first)})")
+        assert await tab.value("document.querySelectorAll('.level.idle').length") == LEVELS
+        assert "system:masters" in await tab.value("flow.element.innerText")
+        assert await tab.value(of("exempt", ".own") + ".offsetWidth") == 0
+        assert await tab.value(of("global-default", ".own") + ".offsetWidth") > 0
+        assert "never waits" in await tab.value(
+            of("exempt", ".bar") + ".getAttribute('aria-label')"
         )
-        server.kill()
-        await tab.until(f"{LINK} === '' && document.body.classList.contains('stale')")
-        assert "does not answer" in await tab.value(trouble)
-        seen = await tab.value(UPDATES)
-        proxy.port = start_server(server.data_dir, "--token-auth-file", str(tokens)).port
-        await tab.until(f"{LINK} === 'live' && {UPDATES} > {seen} + 2")
-        assert await tab.value(trouble) == ""
-        assert await tab.value("document.body.classList.contains('stale')") is False
-        assert await tab.value("problems") == []
+
+        level = next(one for one in first["levels"] if one["name"] == "workload-low")
+        flows = [{"schema": "service-accounts", "flow": "ci", "waiting": 7, "executing": 2}]
+        second = later(
+            first, 2, "workload-low", waiting=7, executing=2, oldest=1.5, dispatched=40,
+            rejected={"queue-full": 6}, used=[[0, 0, 1], [5, 7, 1]], flows=flows,
+            seatsInUse=level["nominal"], limit=level["nominal"] + 100, quiescing=True,
+        )  # fmt: skip
+        await tab.value(f"flow.show({json.dumps(second)})")
+        words = await tab.value(of("workload-low", ".state-words") + ".textContent")
+        assert words == "waiting for the event loop, refusing, quiescing"
+        refusing = "document.querySelectorAll('.level.refusing.quiescing').length"
+        assert await tab.value(refusing) == 1
+        advised = await tab.value(of("workload-low", ".advice") + ".textContent")
+        assert "Refusing" in advised
+        assert "ci (7)" in advised
+        numbers = cells("workload-low")
+        assert await tab.value(numbers) == ["7", "1.5 s", NONE, NONE, "20", "3"]
+        assert "borrows 100" in await tab.value(
+            of("workload-low", ".bar") + ".getAttribute('aria-label')"
+        )
+        assert await tab.value(of("workload-low", ".borrowed") + ".offsetWidth") > 0
+        shown = await tab.value(of("workload-low", ".more") + ".innerText")
+        assert "2 of 128 queues in use" in shown
+        assert "6 queue-full" in shown
+        assert "service-accounts / ci" in shown
+        queue = "document.querySelectorAll('[data-level=workload-low] .queues i')[5]"
+        assert await tab.value(f"{queue}.className") == "run"
+        assert "7 waiting, 1 executing" in await tab.value(f"{queue}.title")
+        frame = f"getComputedStyle({queue}, '::after').boxShadow"
+        assert await tab.value(frame) != "none"
+        assert await tab.value("named") == f"7 waiting {NONE} "
+        await look.keep("flow-refusing")
+
+        full = later(second, 2, "workload-low", rejected={}, seatsInUse=1, nominal=3, limit=1)
+        await tab.value(f"flow.show({json.dumps(full)})")
+        assert (await tab.value(of("workload-low", ".state-words") + ".textContent")).startswith(
+            "waiting for seats"
+        )
+        assert "lends 2" in await tab.value(of("workload-low", ".seats-words") + ".textContent")
+        assert "nominalConcurrencyShares" in await tab.value(
+            of("workload-low", ".advice") + ".textContent"
+        )
 
 
-class Everybody:
-    """Everybody may do everything."""
+async def test_waits_and_mean_seats_are_of_the_last_seconds(tmp_path: Path) -> None:
+    """They follow from two states; a server that began anew is compared with itself alone."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        first = await drawing(look)
+        level = next(one for one in first["levels"] if one["name"] == "system")
+        bounds = level["waited"]["bounds"]
+        counts = [0] * (len(bounds) + 1)
+        counts[2], counts[4] = 60, 40
+        spent = {
+            "sum": level["utilization"]["sum"] + 10e9 / level["limit"],
+            "count": level["utilization"]["count"] + 1e9,
+        }
+        second = later(
+            first, 1, "system", dispatched=100, utilization=spent,
+            waited={"bounds": bounds, "counts": counts, "sum": 0},
+        )  # fmt: skip
+        for state in (first, second):
+            await tab.value(f"flow.show({json.dumps(state)})")
+        numbers = cells("system")
+        _, _, p50, p99, rate, _ = await tab.value(numbers)
+        assert p50.startswith("≤ ")
+        assert p99.startswith("≤ ")
+        assert p50 != p99
+        assert rate == "100"
+        mean = await tab.value(of("system", ".seats-words") + ".textContent")
+        assert mean.startswith(f"10 of {level['limit']} seats")
+        anew = later(first, 2, "system", dispatched=10)
+        await tab.value(f"flow.show({json.dumps(anew)})")
+        assert (await tab.value(numbers))[2:] == [NONE, NONE, NONE, NONE]
+
+
+# ---------------------------------------------------------------- requests that wait
+
+
+class AllMayDoAll:
+    """Allows every request."""
 
     def authorize(self, attributes: Attributes) -> Verdict:
         del attributes
@@ -182,52 +315,39 @@ async def slow_list(port: int, context: ssl.SSLContext, path: str) -> None:
     )
     try:
         await stream.send_all(
-            f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n\r\n".encode()
+            f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice\r\n\r\n".encode()
         )
         await trio.sleep_forever()
     finally:
         await trio.aclose_forcefully(stream)
 
 
-@needs_chromium
-async def test_page_shows_who_waits(tmp_path: Path, tokens: Path) -> None:
+async def test_page_shows_who_waits(tmp_path: Path) -> None:
     """Requests that wait for seats: how many, for how long, whose; the level opens by itself."""
-    config = Config(
-        data_dir=tmp_path / "data",
-        serving=Serving(secure_port=0),
-        auth=Authentication(token_auth_file=tokens),
+    config = configured(
+        tmp_path,
         flowcontrol=FlowControl(max_requests_inflight=20, max_mutating_requests_inflight=4),
     )
-    path = "/api/v1/namespaces/default/configmaps"
-    async with open_server(config) as server:
-        server.api.security.authorizer.authorizers = (Everybody(),)
-        port = int(server.url.rpartition(":")[2])
-        context = tls(config.data_dir)
+    async with looking(tmp_path, config=config) as look:
+        tab, server = look.tab, look.server
+        server.api.security.authorizer.authorizers = (AllMayDoAll(),)
         for number in range(14):
-            body = json.dumps(
-                {"metadata": {"name": f"large-{number}"}, "data": {"a": "x" * 900_000}}
-            )
-            stream = await trio.open_tcp_stream("127.0.0.1", port)
-            secure = trio.SSLStream(stream, context, server_hostname="127.0.0.1")
-            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer root\r\n"
-            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-            await secure.send_all(head.encode() + body.encode())
-            assert (await secure.receive_some(12))[9:] == b"201"
-            await trio.aclose_forcefully(secure)
-        async with (
-            looking(config.data_dir, port, tmp_path / "profile") as (tab, _),
-            trio.open_nursery() as readers,
-        ):
+            await look.client.create(configmap(f"large-{number}", {"a": "x" * 900_000}))
+        await look.show("/load", DRAWN)
+        async with trio.open_nursery() as readers:
+            context = tls(config.data_dir)
+            path = "/api/v1/namespaces/default/configmaps"
             for _ in range(READERS):
-                readers.start_soon(slow_list, port, context, path)
-            level = "document.querySelector('[data-level=global-default]')"
-            numbers = f"[...{level}.querySelectorAll('dd')].map(e => e.textContent)"
-            await tab.until(f"{level}.querySelector('.state').textContent === 'waiting for seats'")
+                readers.start_soon(slow_list, look.proxy.port, context, path)
+            words = of("global-default", ".state-words")
+            await tab.until(f"{words}.textContent === 'waiting for seats'")
+            numbers = cells("global-default")
             waiting, oldest = (await tab.value(numbers))[:2]
             assert 1 <= int(waiting) < READERS
             assert oldest.endswith(("s", "ms"))
-            assert await tab.value(f"{level}.querySelector('.more').hidden") is False
-            flows = await tab.value(f"{level}.querySelector('tbody').textContent")
-            assert "global-default / reader" in flows
-            assert "waiting" in await tab.value("document.title")
+            assert await tab.value(of("global-default", ".more") + ".hidden") is False
+            flows = await tab.value(of("global-default", "tbody") + ".textContent")
+            assert "global-default / alice" in flows
+            assert f"waiting {NONE} Load" in await tab.value("document.title")
+            await look.keep("load-waiting")
             readers.cancel_scope.cancel()

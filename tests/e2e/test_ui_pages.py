@@ -196,7 +196,7 @@ async def test_a_user_sees_what_rbac_allows(tmp_path: Path) -> None:
         assert "Not allowed to list" in await tab.value(TEXT)
         assert "pods" in await tab.value("document.querySelector('.note').innerText")
         await look.show("/load", "!!document.querySelector('.note.bad')")
-        assert "cannot get path" in await tab.value(TEXT)
+        assert "Not allowed to see flow control" in await tab.value(TEXT)
 
 
 async def test_the_server_goes_and_comes_back(tmp_path: Path) -> None:

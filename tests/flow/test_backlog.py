@@ -89,11 +89,22 @@ def test_arrival_does_not_depend_on_the_number_of_queues() -> None:
 
 
 def test_numbers_for_the_page_do_not_cost_a_look_at_every_request() -> None:
-    """Twice a second while somebody looks, rows of 10,000 requests would be 60 ms of the loop."""
+    """Twice a second for each open page, rows of 10,000 requests would be 60 ms of the loop."""
 
     def cost(each: int) -> int:
         server, _ = full(8, each)
         # What the garbage collector lets go of meanwhile may run lines of its own.
-        return min(lines(server.queues) + lines(server.flows) for _ in range(3))
+        return min(lines(server.flows) for _ in range(3))
 
     assert cost(1000) < 2 * cost(10)
+
+
+def test_numbers_for_the_page_name_the_queues_that_hold_requests() -> None:
+    """Their index, requests waiting and requests executing; other queues are only counted."""
+    server, first = full(3, 2)
+    flows = server.flows()
+    assert (flows.queues, list(flows.used)) == (3, [(0, 2, 1), (1, 2, 0), (2, 2, 0)])
+    server.finish(1.0, first)
+    assert sum(executing for _, _, executing in server.flows().used) == 1
+    assert list(QueueSet(0.0, "level", 1, Queuing(128, 1, 5)).flows().used) == []
+    assert QueueSet(0.0, "level", 1, None).flows().queues == 0

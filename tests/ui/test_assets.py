@@ -73,6 +73,13 @@ def test_the_page_has_nothing_inline() -> None:
     assert not re.search(rb"<script>|<style|\son\w+=|style=", page.body)
 
 
+def test_a_queue_shows_that_it_executes_over_what_waits_in_it() -> None:
+    """The fill is a child of the box, so a frame of the box itself would be under it."""
+    rules = (FOLDER / "style.css").read_text()
+    assert ".queues i.run::after" in rules
+    assert ".queues i.run {" not in rules
+
+
 async def test_a_file_that_is_known_is_not_sent_again(client: Client) -> None:
     """304 for its entity tag; all answers forbid frames and guesses of their type."""
     first = await client.request("GET", "/ui/main.js")

@@ -1,6 +1,8 @@
-"""Pages about flow control, below ``/debug/api_priority_and_fairness/``.
+"""What there is to see of flow control, below ``/debug/api_priority_and_fairness/``.
 
-The dumps are kube-apiserver's, column by column; the page and the document it draws are our own.
+The dumps are kube-apiserver's, column by column.  The document ``state`` is what the page ``Load``
+of ``/ui/`` draws: once, or with ``watch`` as a line of JSON each half second.  A browser that opens
+the folder is sent on to that page.
 """
 
 from __future__ import annotations
@@ -8,12 +10,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from importlib import resources
 from typing import Any
 
 import trio
 
-from kubetrio.api.request import Request
+from kubetrio.api.request import Request, truthy
 from kubetrio.api.response import (
     JSON,
     AnyResponse,
@@ -28,14 +29,12 @@ from kubetrio.api.response import (
 from kubetrio.flow import observe
 from kubetrio.flow.gate import Gate
 from kubetrio.flow.observe import Histogram, SchemaHistograms, Snapshot
-from kubetrio.flow.report import FlowStatistics, LevelStatistics, QueueStatistics
+from kubetrio.flow.report import FlowStatistics, LevelStatistics
 from kubetrio.machinery.status import method_not_allowed
 
 ROOT = "/debug/api_priority_and_fairness"
-HTML = b"text/html; charset=utf-8"
-# The page brings all it needs and asks no other host.
-_SOURCES = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'"
-POLICY = (b"Content-Security-Policy", f"{_SOURCES}; style-src 'unsafe-inline'".encode())
+PAGES = {"": b"../ui/#/load", "/": b"../../ui/#/load"}
+"""Where the page is, from the folder without and with its last slash: relative, for proxies."""
 SHOWN_FLOWS = 6
 STREAM_PERIOD_S = 0.5
 
@@ -66,7 +65,6 @@ class FlowPages:
     def __init__(self, gate: Gate, open_scopes: set[trio.CancelScope]) -> None:
         self._gate = gate
         self._open_scopes = open_scopes
-        self._page = b""
         self._shown = b""  # what streams send until
         self._shown_until = 0.0
 
@@ -88,32 +86,23 @@ class FlowPages:
                 return text_response(observe.table(observe.QUEUE_COLUMNS, queues))
             case "/dump_requests":
                 return self._requests(request)
-            case "" | "/" | "/state" | "/ws" as page:
+            case "" | "/" | "/state" as page:
                 return self._own(page, request)
             case _:
                 return page_not_found()
 
     def _own(self, page: str, request: Request) -> AnyResponse:
-        """One of the pages that kube-apiserver does not have."""
+        """Answer for one of the paths that kube-apiserver does not have."""
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
-        match page:
-            case "":
-                return Response(301, b"", b"", ((b"Location", f"{ROOT}/".encode()),))
-            case "/":
-                return self._html()
-            case "/state":
-                return json_response(self.state())
-            case _:
-                return StreamResponse(200, self._stream(request), JSON, long_running=True)
-
-    def _html(self) -> Response:
-        if not self._page:
-            self._page = resources.files(__package__).joinpath("flowpage.html").read_bytes()
-        return Response(200, self._page, HTML, (POLICY,))
+        if page in PAGES:
+            return Response(302, b"", b"", ((b"Location", PAGES[page]),))
+        if truthy(request.query.get("watch", "0")):
+            return StreamResponse(200, self._stream(request), JSON, long_running=True)
+        return json_response(self.state())
 
     def _stream(self, request: Request) -> Callable[[Channel], Awaitable[None]]:
-        """The state, again and again; over WebSocket each time is a message."""
+        """Return what sends the state again and again, each time a line of JSON."""
 
         async def send(channel: Channel) -> None:
             while True:
@@ -121,12 +110,12 @@ class FlowPages:
                 await trio.sleep(STREAM_PERIOD_S)
 
         async def run(channel: Channel) -> None:
-            # A page that shows flow control must not take part in it.
+            # A client that watches flow control takes no part in it.
             self._gate.leave(request, trio.current_time())
             async with trio.open_nursery() as nursery:
                 self._open_scopes.add(nursery.cancel_scope)
                 try:
-                    nursery.start_soon(send, channel, name="flow control page")
+                    nursery.start_soon(send, channel, name="flow control state")
                     await channel.wait_closed()
                 finally:
                     self._open_scopes.discard(nursery.cancel_scope)
@@ -135,7 +124,7 @@ class FlowPages:
         return run
 
     def _latest(self) -> bytes:
-        """The state as JSON, worked out once for all who look at about the same time."""
+        """Return the state as JSON, made once for all streams that send at about one time."""
         now = trio.current_time()
         if now >= self._shown_until:
             self._shown = json_bytes(self.state())
@@ -156,27 +145,19 @@ class FlowPages:
         return text_response(observe.table(columns, rows))
 
     def state(self) -> dict[str, Any]:
-        """What the page draws."""
+        """Return what the page draws."""
         snapshot = self._gate.snapshot()
-        queues, flows = self._gate.queues(), self._gate.flows()
+        flows = self._gate.flows()
         statistics = snapshot.statistics
         return {
             "time": snapshot.now,
             "wall": stamp(snapshot.now, snapshot.wall, snapshot.now),
             "serverSeats": statistics.server_limit,
-            "levels": [
-                _level(snapshot, level, queues[level.name], flows[level.name])
-                for level in statistics.levels
-            ],
+            "levels": [_level(snapshot, level, flows[level.name]) for level in statistics.levels],
         }
 
 
-def _level(
-    snapshot: Snapshot,
-    level: LevelStatistics,
-    queues: tuple[QueueStatistics, ...],
-    flows: FlowStatistics,
-) -> dict[str, Any]:
+def _level(snapshot: Snapshot, level: LevelStatistics, flows: FlowStatistics) -> dict[str, Any]:
     numbers = level.queues
     reasons: Counter[str] = Counter()
     for schema in numbers.schemas.values():
@@ -203,7 +184,8 @@ def _level(
         "utilization": {"sum": numbers.seat_ratio.total, "count": numbers.seat_ratio.count},
         "waited": _waited(histograms),
         "oldest": 0.0 if flows.oldest is None else round(snapshot.now - flows.oldest, 6),
-        "queues": [[one.index, one.waiting, one.executing] for one in queues],
+        "queues": flows.queues,
+        "used": flows.used,  # index, waiting, executing
         "flows": [
             {"schema": key[0], "flow": key[1], "waiting": waiting[key], "executing": executing[key]}
             for key, _ in (waiting + executing).most_common(SHOWN_FLOWS)
@@ -212,7 +194,7 @@ def _level(
 
 
 def _waited(histograms: list[SchemaHistograms]) -> dict[str, Any]:
-    """Waiting times of a level as a histogram, so that the page can show what is recent."""
+    """Return the waiting times of a level as a histogram: two of them tell what is recent."""
     total = Histogram(observe.SECONDS_BOUNDS)
     for one in histograms:
         for histogram in (one.waited, one.given_up):

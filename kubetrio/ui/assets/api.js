@@ -100,20 +100,25 @@ export async function count(path, query, signal) {
 }
 
 // Calls back with arrays of events, as many as came together, until the stream ends.
-export async function watch(path, query, { signal, table, take }) {
-  const answer = await send("GET", path, {
+export function watch(path, query, { signal, table, take }) {
+  return lines(path, {
     query: { ...query, watch: "1", allowWatchBookmarks: "true" },
-    accept: table ? TABLE : "application/json", signal,
+    accept: table ? TABLE : "application/json", signal, take,
   });
+}
+
+// Calls back with arrays of what the lines of a stream say, as many as came together, until it ends.
+export async function lines(path, { query, accept, signal, take }) {
+  const answer = await send("GET", path, { query, accept, signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    const events = lines.filter(Boolean).map((line) => JSON.parse(line));
-    if (events.length) take(events);
+    const whole = (rest + value).split("\n");
+    rest = whole.pop();
+    const said = whole.filter(Boolean).map((line) => JSON.parse(line));
+    if (said.length) take(said);
   }
 }
 
@@ -127,8 +132,9 @@ function known(row) {
 const AGAIN_MS = [500, 1000, 2000, 4000];
 export function pause(ms, signal) {
   return new Promise((done, fail) => {
-    const timer = setTimeout(done, ms);
-    if (signal) signal.addEventListener("abort", () => { clearTimeout(timer); fail(new DOMException("", "AbortError")); });
+    const stop = () => { clearTimeout(timer); fail(new DOMException("", "AbortError")); };
+    const timer = setTimeout(() => { if (signal) signal.removeEventListener("abort", stop); done(); }, ms);
+    if (signal) signal.addEventListener("abort", stop, { once: true });
   });
 }
 

@@ -1,33 +1,34 @@
 // The load of the server: numbers of the last hour, and who waits now.
 
 import * as api from "./api.js";
-import { h, s, bytes, moment, name, number, put, seconds, swap, note } from "./dom.js";
+import { h, s, bytes, moment, number, put, seconds, swap, note } from "./dom.js";
+import { Flow } from "./flow.js";
 import { showKinds } from "./objects.js";
 
-const HOUR_MS = 10000, FLOW_MS = 2000, RATES_S = 5, WAITS_S = 10;
-const FLOW = "/debug/api_priority_and_fairness/state";
+const HOUR_MS = 10000, WORDS = { refused: "not allowed" };
 
 export function loadPage(context) {
-  const { signal } = context;
+  const { signal, about } = context;
   showKinds(context, null, "", "");
-  const out = h("div", {}), hour = new Hour(), flow = new Flow();
+  if (about.kept) return h("section", { class: "page", "aria-label": "Load" }, h("h1", {}, "Load"), note("", "A stopped server has no load: its objects and their history are here."));
+  const out = h("div", {}), hour = new Hour();
   const state = h("span", { class: "state", role: "status" }, "loading");
-  repeat(signal, HOUR_MS, out, async () => { hour.show(await api.get("/ui/lasthour", { signal })); }, () => {});
-  repeat(signal, FLOW_MS, flow.trouble, async () => { flow.show(await api.get(FLOW, { signal })); },
-    (live) => { state.className = "state " + (live ? "live" : "away"); put(state, live ? "live" : "not connected"); });
+  const told = (which, words) => { state.className = "state " + which; state.title = words; put(state, WORDS[which] || words); document.body.dataset.state = which; };
+  const title = document.title, flow = new Flow({ told, title: (words) => { document.title = words + title; } });
+  repeat(signal, HOUR_MS, out, async () => { hour.show(await api.get("/ui/lasthour", { signal })); });
+  flow.run(signal);
   return h("section", { class: "page scrolls", "aria-label": "Load" },
     h("div", { class: "heading" }, h("h1", {}, "Load"), h("span", { class: "kind" }, "of the last hour"), h("span", { class: "grow" }), state),
     out, hour.element, flow.element);
 }
 
 // Runs `work` again and again while the page is open and seen.
-async function repeat(signal, period, out, work, told) {
+async function repeat(signal, period, out, work) {
   while (!signal.aborted) {
     if (!document.hidden) {
-      try { await work(); swap(out); told(true); } catch (error) {
+      try { await work(); swap(out); } catch (error) {
         if (error.name === "AbortError") return;
         swap(out, note("bad", error.message));
-        told(false);
         if (error.code === 403 || error.code === 404) return;
       }
     }
@@ -50,7 +51,7 @@ const CHARTS = [
   { title: "Watches", of: plain("watches"), show: number },
   { title: "Memory", of: plain("memory"), show: bytes, zero: false },
   { title: "Database", of: plain("size"), show: bytes, zero: false },
-  { title: "Bytes written to disk a second", of: rates("written"), show: bytes },
+  { title: "Bytes written a second", of: rates("written"), show: bytes },
 ];
 
 class Hour {
@@ -116,99 +117,3 @@ class Chart {
   }
 }
 function drawn(points) { return points.map(([x, y], i) => (i ? "L" : "M") + x + " " + y).join(""); }
-
-// ---------------------------------------------------------------- flow control
-
-const FIELDS = [["waiting", "waiting"], ["oldest", "oldest"], ["p99", "p99 wait"], ["rate", "started/s"], ["refused", "refused/s"]];
-const total = (map) => Object.values(map).reduce((a, b) => a + b, 0);
-
-class Flow {
-  constructor() {
-    this.past = [];
-    this.cards = new Map();
-    this.trouble = h("div", {});
-    this.sum = h("span", { class: "dim", role: "status" });
-    this.levels = h("div", { class: "levels" });
-    const box = (style) => { const made = h("i"); made.style.background = style; return made; };
-    const frame = box("var(--run)");
-    this.element = h("section", { "aria-label": "Who waits now" },
-      h("div", { class: "heading" }, h("h1", {}, "Who waits now"), h("span", { class: "kind" }, "API Priority and Fairness"), this.sum),
-      h("ul", { class: "legend", "aria-label": "Key" }, h("li", {}, box("var(--run)"), "seats in use"), h("li", {}, box("color-mix(in srgb,var(--edge) 35%,var(--card))"), "own seats"),
-        h("li", {}, box("color-mix(in srgb,#8f6ad8 40%,var(--card))"), "borrowed"), h("li", {}, box("var(--wait)"), "requests waiting"), h("li", {}, frame, "a queue that executes")),
-      h("p", { class: "dim" }, "What members of system:masters do is exempt: it never waits, and shows in that line alone."),
-      this.trouble, this.levels);
-  }
-  show(state) {
-    const last = this.past[this.past.length - 1];
-    if (last && (state.time <= last.time || state.levels.some((one) => { const old = find(last, one.name); return old && one.dispatched < old.dispatched; }))) this.past = [];
-    this.past.push(state);
-    this.past = this.past.filter((one) => state.time - one.time <= WAITS_S);
-    for (const [level, card] of this.cards) if (!find(state, level)) { card.box.remove(); this.cards.delete(level); }
-    for (const level of state.levels) {
-      if (!this.cards.has(level.name)) { const made = this.card(level.name); this.cards.set(level.name, made); this.levels.append(made.box); }
-      this.draw(this.cards.get(level.name), level, state);
-    }
-    const all = (key) => state.levels.reduce((a, level) => a + level[key], 0);
-    put(this.sum, `${all("executing")} executing, ${all("waiting")} waiting, ${state.serverSeats} seats`);
-    document.body.dataset.flow = 1 + Number(document.body.dataset.flow || 0);
-  }
-  card(level) {
-    const use = h("b", { class: "use" }), own = h("b", { class: "own" }), borrowed = h("b", { class: "borrowed" }), nominal = h("u");
-    const bar = h("div", { class: "bar", role: "img" }, own, borrowed, use, nominal);
-    const state = h("div", { class: "dim" }), seats = h("div", { class: "dim" }), advice = h("div", { class: "advice" }), queues = h("div", { class: "queues" });
-    const cells = Object.fromEntries(FIELDS.map(([id]) => [id, h("dd")]));
-    const box = h("section", { class: "level", "data-level": level, "aria-label": "Priority level " + level }, h("div", {}, h("h3", {}, name(level)), state), h("div", {}, bar, seats),
-      h("dl", {}, FIELDS.map(([id, words]) => h("div", {}, h("dt", {}, words), cells[id]))), advice, queues);
-    return { box, use, own, borrowed, nominal, bar, state, seats, advice, cells, queues };
-  }
-  draw(card, level, state) {
-    const old = [...this.past].find((one) => state.time - one.time <= RATES_S) || state, before = find(old, level.name) || level;
-    const span = Math.max(state.time - old.time, 1e-9), limited = level.kind !== "Exempt";
-    const rate = (level.dispatched - before.dispatched) / span, refused = (total(level.rejected) - total(before.rejected)) / span;
-    const busy = level.waiting > 0, idle = !level.executing && !busy && rate === 0 && refused <= 0;
-    card.box.className = "level " + (refused > 0 ? "refusing" : busy ? "busy" : idle ? "idle" : "running");
-    const words = refused > 0 ? "refusing" : busy ? "requests wait" : idle ? "idle" : "running";
-    put(card.state, level.quiescing ? words + ", quiescing" : words);
-    const most = limited ? Math.max(level.limit, level.nominal, 1) : Math.max(state.serverSeats, 1), share = (n) => Math.min(100, (100 * n) / most) + "%";
-    card.own.style.width = limited ? share(Math.min(level.limit, level.nominal)) : "0";
-    card.borrowed.style.insetInlineStart = share(Math.min(level.limit, level.nominal));
-    card.borrowed.style.width = limited && level.limit > level.nominal ? share(level.limit - level.nominal) : "0";
-    card.use.style.width = share(level.seatsInUse);
-    card.nominal.style.insetInlineStart = limited ? share(level.nominal) : "-10px";
-    const text = limited ? `${level.seatsInUse} of ${level.limit} seats in use` : `${level.seatsInUse} seats in use, no limit`;
-    put(card.seats, text + (limited && level.limit !== level.nominal ? `, ${level.nominal} nominal` : ""));
-    card.bar.setAttribute("aria-label", text);
-    const first = find(this.past[0], level.name) || level;
-    const cells = { waiting: [number(level.waiting), busy ? "warn" : "none"], oldest: [busy ? seconds(level.oldest) : "–", busy ? "warn" : "none"],
-      p99: [quantile(level.waited, first.waited), ""], rate: [number(rate), rate ? "" : "none"], refused: [number(Math.max(0, refused)), refused > 0 ? "bad" : "none"] };
-    for (const [id, [value, tone]] of Object.entries(cells)) { put(card.cells[id], value); card.cells[id].className = value === "–" ? "none" : tone; }
-    put(card.advice, advice(level, refused, limited));
-    while (card.queues.children.length > level.queues.length) card.queues.lastChild.remove();
-    const used = level.queues.some(([, waiting, executing]) => waiting || executing);
-    card.queues.hidden = !used;
-    level.queues.forEach(([index, waiting, executing], i) => {
-      const queue = card.queues.children[i] || card.queues.appendChild(h("i", {}, h("b")));
-      queue.className = executing ? "run" : "";
-      queue.title = `queue ${index}: ${waiting} waiting, ${executing} executing`;
-      queue.firstChild.style.height = waiting ? Math.min(100, 20 + waiting * 4) + "%" : "0";
-    });
-  }
-}
-function find(state, level) { return state.levels.find((one) => one.name === level); }
-
-function advice(level, refused, limited) {
-  const who = level.flows.filter((one) => one.waiting).slice(0, 2).map((one) => `${one.flow || one.schema} (${one.waiting})`).join(", ");
-  if (refused > 0) return "Refusing: its queues are full, or requests waited too long. Raise nominalConcurrencyShares, or have clients ask less." + (who ? " Waiting most: " + who + "." : "");
-  if (!level.waiting) return "";
-  const full = limited && level.seatsInUse >= level.limit;
-  return (full ? "Waiting for seats: the level uses all it has. Raise nominalConcurrencyShares, or let others lend more (lendablePercent)."
-    : "Waiting for the event loop: seats are free; more seats would not help.") + (who ? " Waiting most: " + who + "." : "");
-}
-// Upper end of the bucket that 99 of 100 waits of the last seconds are within.
-function quantile(now, then) {
-  const counts = now.counts.map((n, i) => n - (then.counts[i] || 0)), all = counts.reduce((a, b) => a + b, 0);
-  if (all <= 0) return "–";
-  let left = all * 0.99;
-  for (let i = 0; i < counts.length; i++) { left -= counts[i]; if (left <= 0) return i < now.bounds.length ? "≤ " + seconds(now.bounds[i]) : "> " + seconds(now.bounds[now.bounds.length - 1]); }
-  return "–";
-}

@@ -74,24 +74,6 @@ def test_stamp() -> None:
     assert stamp(100.0, 1_700_000_000.0, 100.0) == "2023-11-14T22:13:20Z"
 
 
-async def test_the_page_says_who_is_exempt() -> None:
-    """An administrator who looks sees an idle page, and why."""
-    async with open_api() as server, server.connect() as client:
-        page = (await client.request("GET", f"{ROOT}/")).body.decode()
-    note = page.partition('<p id="note">')[2].partition("</p>")[0]
-    assert "system:masters" in note
-    assert "exempt" in note
-
-
-async def test_a_queue_shows_that_it_executes_over_what_waits_in_it() -> None:
-    """The fill is a child of the box, so a frame of the box itself would be under it."""
-    async with open_api() as server, server.connect() as client:
-        page = (await client.request("GET", f"{ROOT}/")).body.decode()
-    rules = page[page.index("<style>") : page.index("</style>")]
-    assert ".queues i.run::after" in rules
-    assert ".queues i.run {" not in rules
-
-
 async def test_dumps() -> None:
     """Columns are kube-apiserver's; the request that asks is in the dump."""
     async with open_api() as server, server.connect() as client:
@@ -139,31 +121,43 @@ async def test_dumps_do_not_ask_for_the_method() -> None:
 async def test_pages_are_not_for_everybody() -> None:
     """The pages are authorized like any path."""
     async with open_api() as server, server.connect(certificate=ALICE) as client:
-        for page in ("", "/", "/state", "/ws", "/dump_queues"):
+        for page in ("", "/", "/state", "/state?watch=1", "/dump_queues"):
             assert (await client.request("GET", ROOT + page)).status == 403
 
 
-async def test_page_and_its_data() -> None:
-    """The page asks nobody but its server, and its document has every level."""
+@pytest.mark.parametrize(
+    ("path", "location"), [(ROOT, b"../ui/#/load"), (f"{ROOT}/", b"../../ui/#/load")]
+)
+async def test_the_folder_leads_to_the_page(path: str, location: bytes) -> None:
+    """By a relative address, so that a proxy may put the server below a path of its own."""
     async with open_api() as server, server.connect() as client:
-        page = await client.request("GET", f"{ROOT}/")
-        assert page.head.get(b"content-type") == b"text/html; charset=utf-8"
-        assert b"http://" not in page.body
-        assert b"https://" not in page.body
+        answer = await client.request("GET", path)
+        assert (answer.status, answer.body) == (302, b"")
+        assert answer.head.get(b"location") == location
+        assert (await client.request("POST", path)).status == 405
+
+
+async def test_the_state_has_every_level() -> None:
+    """With the number of its queues, and a row for each queue that holds requests."""
+    async with open_api() as server, server.connect() as client:
         state = (await client.request("GET", f"{ROOT}/state")).json()
         levels = {level["name"]: level for level in state["levels"]}
         assert len(levels) == 8
-        assert len(levels["workload-low"]["queues"]) == 128
+        assert levels["workload-low"]["queues"] == 128
+        assert levels["workload-low"]["used"] == []
         assert (await client.request("GET", f"{ROOT}/none")).status == 404
+        assert (await client.request("GET", f"{ROOT}/ws")).status == 404
         assert (await client.request("POST", f"{ROOT}/state")).status == 405
 
 
-async def test_stream_holds_no_seat() -> None:
-    """Who watches the page's stream is not executing."""
+async def test_a_stream_of_states_holds_no_seat() -> None:
+    """Each state is a line of JSON, and the request does not count as executing."""
     async with open_api() as server, server.connect() as client:
-        await client.send(b"GET %b/ws HTTP/1.1\r\nHost: x\r\n\r\n" % ROOT.encode())
+        await client.send(b"GET %b/state?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % ROOT.encode())
         assert (await client.head()).status == 200
-        assert b'"levels"' in await client.chunk()
+        first, second = [await client.chunk() for _ in range(2)]
+        assert first.endswith(b"\n")
+        assert json.loads(second)["time"] > json.loads(first)["time"]
         assert isinstance(server.api.edge.flow, PriorityAndFairness)
         assert server.api.edge.flow.executing() == (0, 0)
         server.api.end_streams()
@@ -305,7 +299,7 @@ async def test_what_waits_and_what_is_stored_is_gathered() -> None:
 
 
 async def test_many_viewers_cost_as_much_as_one(autojump_clock: MockClock) -> None:
-    """What streams send is worked out once for all who look at about the same time."""
+    """What streams send is made once for all streams that send at about one time."""
     async with open_api() as server:
         pages = server.api.edge.documents._flow_pages
         assert pages is not None
