@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources, util
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -228,7 +228,6 @@ async def test_load_and_who_waits(tmp_path: Path) -> None:
         await look.well()
 
 
-AXE = util.find_spec("axe_core_python")
 PAGES = {
     "objects": ("/objects/core/configmaps?ns=", LIVE),
     "object": ("/object/core/configmaps/default/a", "document.body.dataset.family === 'yes'"),
@@ -247,9 +246,9 @@ SERIOUS = (
 )
 
 
-@pytest.mark.skipif(AXE is None, reason="axe-core-python is not installed")
 async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
     """On each page, light and dark."""
+    pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     async with looking(tmp_path) as look:
         await look.client.apply(configmap("a", {"k": "1"}), field_manager="one")
