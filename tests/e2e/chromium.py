@@ -11,7 +11,7 @@ import json
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ FLAGS = (
     "--remote-debugging-port=0",
 )  # fmt: skip
 POLL_S = 0.05
+Answer = Callable[[trio.SocketStream], Awaitable[None]]
 LARGEST_MESSAGE = 64 * 2**20  # a screenshot
 
 
@@ -187,12 +188,14 @@ class Proxy:
 
     Attributes:
         paths: what was asked for.
+        instead: returns what answers a request for a path in the server's place, or None.
     """
 
     def __init__(self, port: int, context: ssl.SSLContext, token: str) -> None:
         self.port = port
         self.context = context
         self.paths: list[str] = []
+        self.instead: Callable[[str], Answer | None] = lambda _path: None
         self._open: set[trio.CancelScope] = set()
         self._token = token.encode()
 
@@ -225,7 +228,12 @@ class Proxy:
                     return
                 head += data
             line, _, rest = head.partition(b"\r\n")
-            self.paths.append(line.split()[1].decode())
+            path = line.split()[1].decode()
+            self.paths.append(path)
+            answer = self.instead(path)
+            if answer is not None:
+                await answer(browser)
+                return
             rest = rest.replace(b"Connection: keep-alive\r\n", b"")
             extra = b"Authorization: Bearer " + self._token + b"\r\nConnection: close\r\n"
             try:

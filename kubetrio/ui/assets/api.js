@@ -122,14 +122,13 @@ export async function lines(path, { query, accept, signal, take }) {
   }
 }
 
+// A row with what the table needs of its object; managedFields would be most of the memory of 10,000 rows.
 function known(row) {
-  const meta = row.object.metadata;
-  row.born = Date.parse(meta.creationTimestamp) || 0;
-  row.order = (meta.namespace || "") + "/" + meta.name;
-  return row;
+  const { uid, name, namespace = "", creationTimestamp } = row.object.metadata;
+  return { cells: row.cells, uid, name, namespace, born: Date.parse(creationTimestamp) || 0, order: namespace + "/" + name };
 }
 
-const AGAIN_MS = [500, 1000, 2000, 4000];
+const AGAIN_MS = [500, 1000, 2000, 4000], SHORT_MS = 500;
 export function pause(ms, signal) {
   return new Promise((done, fail) => {
     const stop = () => { clearTimeout(timer); fail(new DOMException("", "AbortError")); };
@@ -139,9 +138,9 @@ export function pause(ms, signal) {
 }
 
 // A collection as a Table that follows the server: lists, watches, and begins anew when it must.
-//   columns(definitions), changed(rows by key, first time?), state(name, words)
+//   columns(definitions), changed(rows by uid, whether more come), state(name, words)
 export async function follow({ path, query, at, signal, columns, changed, state }) {
-  let tries = 0;
+  let tries = 0, heads = "", listed = false;
   while (!signal.aborted) {
     try {
       const rows = new Map();
@@ -150,17 +149,20 @@ export async function follow({ path, query, at, signal, columns, changed, state 
       do {
         const asked = next ? { ...query, limit: FURTHER, continue: next } : { ...query, ...fixed, limit: PAGE };
         const page = await tablePage(path, asked, signal);
-        if (!next) columns(page.columnDefinitions);
-        for (const row of page.rows || []) rows.set(row.object.metadata.uid, known(row));
+        const defined = JSON.stringify(page.columnDefinitions);
+        if (!next && defined !== heads) { heads = defined; columns(page.columnDefinitions); }
+        for (const row of page.rows || []) { const one = known(row); rows.set(one.uid, one); }
         version = page.metadata.resourceVersion;
         next = page.metadata.continue || "";
-        changed(rows, next !== "");
+        if (!listed || !next) changed(rows, next !== "");  // a list that is read anew comes whole
       } while (next);
+      listed = true;
       if (at) { state("kept", ""); return; }
       state("live", "");
       tries = 0;
       for (;;) {
         let gone = false;
+        const begun = performance.now();
         await watch(path, { ...query, resourceVersion: version }, {
           signal, table: true,
           take(events) {
@@ -178,6 +180,7 @@ export async function follow({ path, query, at, signal, columns, changed, state 
             if (any) changed(rows, false);
           },
         });
+        if (performance.now() - begun < SHORT_MS) await pause(SHORT_MS, signal);  // do not ask in a circle
         if (gone) break;  // what it watched from is not kept any more: list again
       }
     } catch (error) {

@@ -1,4 +1,5 @@
 // A table of many rows: only those that are seen are in the page, and each keeps its element.
+// Rows are values: one that changed is another row with the same `uid`.
 
 import { h, age, put } from "./dom.js";
 
@@ -10,6 +11,8 @@ export class Grid {
     this.open = open;
     this.href = href;
     this.columns = [];
+    this.all = new Map();
+    this.sorted = [];  // all rows in the order of the table, whether the filter shows them or not
     this.rows = [];
     this.pool = [];
     this.sort = { column: 0, down: false };
@@ -30,18 +33,20 @@ export class Grid {
     });
     this.resizing = new ResizeObserver(() => this.paint());
     this.resizing.observe(this.element);
-    this.clock = setInterval(() => this.paint(), 1000);
+    this.clock = setInterval(() => { if (!document.hidden) this.paint(); }, 1000);
   }
   close() { clearInterval(this.clock); this.resizing.disconnect(); }
 
-  // [{ name, key(row) for sorting, text(row), wide, number }]
+  // [{ name, key(row) for sorting, text(row, now), ages: whether the text depends on `now`, number, tone(text), link }]
   setColumns(columns) {
     this.columns = columns;
     this.widths = null;
+    this.sorted = [];
     this.head.replaceChildren(...columns.map((column, i) => {
       const click = () => {
         this.sort = { column: i, down: this.sort.column === i && !this.sort.down };
         this.mark();
+        this.sorted = [];
         this.arrange(true);
       };
       const sorter = h("button", { type: "button", onclick: click, title: column.hint || null }, column.name);
@@ -57,7 +62,7 @@ export class Grid {
       cell.setAttribute("aria-sort", on ? (this.sort.down ? "descending" : "ascending") : "none");
     });
   }
-  // Rows as they are now; drawn ten times a second at most.
+  // Rows by uid as they are now; drawn ten times a second at most.
   setRows(rows, { filter } = {}) {
     this.all = rows;
     this.filter = filter;
@@ -68,18 +73,40 @@ export class Grid {
   arrange(jump) {
     const column = this.columns[this.sort.column];
     if (!column) return;
-    const rows = [];
-    for (const row of this.all || []) if (!this.filter || this.filter(row)) rows.push(row);
-    const way = this.sort.down ? -1 : 1;
-    const keyed = rows.map((row) => [column.key(row), row]);
-    keyed.sort(([a, r], [b, q]) => way * compare(a, b) || compare(r.order, q.order));
-    this.rows = keyed.map(([, row]) => row);
+    this.sorted = this.order(column);
+    this.rows = this.filter ? this.sorted.filter(this.filter) : this.sorted;
     if (!this.widths && this.rows.length) this.measure();
     if (jump) this.element.scrollTop = 0;
     this.at = Math.min(this.at, Math.max(0, this.rows.length - 1));
     this.paint();
     this.drawn = performance.now();
     if (this.arranged) this.arranged(this.rows.length);
+  }
+  // All rows in order.  Most rows stay where they were: only those that are new, or have another key, are compared with others.
+  order(column) {
+    const way = this.sort.down ? -1 : 1, keyed = (row) => { if (row.by !== column) { row.by = column; row.key = column.key(row); } return row.key; };
+    const before = (a, b) => way * compare(keyed(a), keyed(b)) || compare(a.order, b.order);
+    const stay = [], moved = [], placed = new Set();
+    for (const old of this.sorted) {
+      const row = this.all.get(old.uid);
+      if (!row) continue;
+      placed.add(row.uid);
+      (row === old || keyed(row) === keyed(old) ? stay : moved).push(row);
+    }
+    if (placed.size < this.all.size) for (const row of this.all.values()) if (!placed.has(row.uid)) moved.push(row);
+    if (!moved.length) return stay;
+    if (moved.length > stay.length / 4) return [...stay, ...moved].sort(before);
+    moved.sort(before);
+    const all = [];
+    let from = 0;
+    for (const row of moved) {
+      let low = from, high = stay.length;
+      while (low < high) { const middle = (low + high) >> 1; if (before(stay[middle], row) <= 0) low = middle + 1; else high = middle; }
+      for (; from < low; from++) all.push(stay[from]);
+      all.push(row);
+    }
+    for (; from < stay.length; from++) all.push(stay[from]);
+    return all;
   }
   measure() {
     const step = Math.max(1, Math.floor(this.rows.length / SAMPLE));
@@ -93,14 +120,17 @@ export class Grid {
   paint() {
     const count = this.rows.length, from = Math.max(0, Math.floor(this.element.scrollTop / ROW) - SPARE);
     const upto = Math.min(count, from + Math.ceil(this.element.clientHeight / ROW) + 2 * SPARE);
-    this.table.setAttribute("aria-rowcount", String(count + 1));
-    this.body.style.height = count * ROW + "px";
+    if (count !== this.count) {
+      this.count = count;
+      this.table.setAttribute("aria-rowcount", String(count + 1));
+      this.body.style.height = count * ROW + "px";
+    }
     const size = Math.max(0, upto - from);
     while (this.pool.length < size) this.pool.push(this.line());
     const now = Date.now();
     this.pool.forEach((line, slot) => {
       const i = size ? from + ((slot - from) % this.pool.length + this.pool.length) % this.pool.length : count;
-      if (i >= upto) { if (line.isConnected) line.remove(); line.row = null; return; }
+      if (i >= upto) { if (line.isConnected) line.remove(); line.row = null; line.index = -1; return; }
       this.fill(line, i, now);
       if (!line.isConnected) this.body.append(line);
     });
@@ -109,32 +139,33 @@ export class Grid {
     const link = h("a", { tabindex: "-1" }, h("bdi"));
     const cells = this.columns.map((column, i) => h("div", { role: "gridcell", class: column.number ? "number" : "" }, i === this.linked() ? link : h("bdi")));
     const line = h("div", { class: "grid-row", role: "row", tabindex: "-1" }, cells);
-    line.cells = cells.map((cell) => cell.querySelector("bdi"));
+    line.cells = cells.map((cell) => { const text = cell.querySelector("bdi"); text.append(""); return text; });
     line.link = link;
     return line;
   }
   linked() { return Math.max(0, this.columns.findIndex((column) => column.link)); }
   fill(line, i, now) {
-    const row = this.rows[i];
-    if (line.row !== row || line.index !== i) {
+    const row = this.rows[i], same = line.row === row && line.index === i;
+    if (line.index !== i) {
       line.style.transform = `translateY(${i * ROW}px)`;
       line.setAttribute("aria-rowindex", String(i + 2));
-      const href = this.href(row);
-      if (line.link.getAttribute("href") !== href) line.link.setAttribute("href", href);
     }
+    if (!line.row || line.row.uid !== row.uid) line.link.setAttribute("href", this.href(row));
     const focus = i === this.at ? "0" : "-1";
-    if (line.getAttribute("tabindex") !== focus) line.setAttribute("tabindex", focus);
+    if (line.tab !== focus) line.setAttribute("tabindex", (line.tab = focus));
     line.index = i;
     line.row = row;
-    this.columns.forEach((column, k) => {
-      const text = column.text(row, now);
-      if (line.cells[k].textContent !== text) {
-        put(line.cells[k], text);
-        line.cells[k].parentNode.title = text.length > 24 ? text : "";
-      }
-      const tone = column.tone ? column.tone(text) : "";
-      if (line.cells[k].className !== tone) line.cells[k].className = tone;
-    });
+    for (let k = 0; k < this.columns.length; k++) {
+      const column = this.columns[k];
+      if (same && !column.ages) continue;
+      const text = column.text(row, now), cell = line.cells[k];
+      if (text === cell.said) continue;
+      cell.said = text;
+      cell.firstChild.nodeValue = text;
+      const title = text.length > 24 ? text : "", tone = column.tone ? column.tone(text) : "";
+      if (cell.parentNode.title !== title) cell.parentNode.title = title;
+      if (cell.className !== tone) cell.className = tone;
+    }
   }
   key(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2), last = this.rows.length - 1;
@@ -183,15 +214,16 @@ export function columnsOf(definitions, { namespaces, wide }) {
     const created = column.name === "Age" && /CreationTimestamp|creation/i.test(column.description || "Creation");
     const number = column.type === "integer" || column.type === "number";
     return {
-      name: column.name, hint: column.description, number, link: i === 0, tone: i === 0 ? null : tone,
+      name: column.name, hint: column.description, number, link: i === 0, tone: i === 0 ? null : tone, ages: created,
       text: created ? (row, now) => age(row.born, now) : (row) => words(row.cells[i]),
-      key: created ? (row) => -row.born : (row) => (number ? Number(row.cells[i]) : words(row.cells[i])),
+      key: created ? (row) => -row.born : (row) => (number ? amount(row.cells[i]) : words(row.cells[i])),
     };
   });
   if (namespaces) {
-    const of = (row) => row.object.metadata.namespace || "";
+    const of = (row) => row.namespace;
     made.unshift({ name: "Namespace", text: of, key: of });
   }
   return made;
 }
+function amount(value) { const n = Number(value); return Number.isNaN(n) ? -1 : n; }
 function words(value) { return value === null || value === undefined ? "" : Array.isArray(value) ? value.join(",") : String(value); }

@@ -43,19 +43,16 @@ export function objectsPage(context) {
   wide.addEventListener("change", () => go({ wide: wide.checked ? "1" : "", name: search.value }));
 
   const open = (row) => { location.hash = href(row).slice(1); };
-  const href = (row) => {
-    const meta = row.object.metadata, to = link(kind, meta.namespace, meta.name);
-    return at ? to + "?at=" + encodeURIComponent(at) : to;
-  };
+  const href = (row) => link(kind, row.namespace, row.name) + (at ? "?at=" + encodeURIComponent(at) : "");
   const grid = new Grid({ open, href, label: kind.kind });
   signal.addEventListener("abort", () => grid.close());
   const match = () => {
     const wanted = search.value.trim().toLowerCase();
-    return wanted ? (row) => row.object.metadata.name.toLowerCase().includes(wanted) : null;
+    return wanted ? (row) => row.name.toLowerCase().includes(wanted) : null;
   };
-  let rows = [], loading = true;
+  let rows = new Map(), loading = true;
   grid.arranged = (shown) => {
-    const all = rows.length;
+    const all = rows.size;
     put(total, (shown === all ? String(all) : shown + " of " + all) + (loading ? " …" : ""));
     grid.say(shown || loading ? "" : all ? "No name has “" + search.value.trim() + "” in it." : "There are none here.");
     document.body.dataset.rows = shown;
@@ -78,15 +75,15 @@ export function objectsPage(context) {
   api.follow({
     path: api.collection(kind, namespace), query: asked, at, signal,
     columns: (definitions) => grid.setColumns(columnsOf(definitions, { namespaces: kind.namespaced && !namespace, wide: wide.checked })),
-    changed(found, more) { rows = [...found.values()]; loading = more; grid.setRows(rows, { filter: match() }); },
+    changed(found, more) { rows = found; loading = more; grid.setRows(rows, { filter: match() }); },
     state(which, text) {
       state.className = "state " + which;
       put(state, WORDS[which]);
       state.title = text;
       loading = false;
       document.body.dataset.state = which;
-      if (which === "refused" || which === "failed") { rows = []; grid.setRows([]); grid.arranged = () => {}; grid.say(text); put(total, ""); }
-      else if (grid.all) grid.setRows(rows, { filter: match() });
+      if (which === "refused" || which === "failed") { rows = new Map(); grid.setRows(rows); grid.arranged = () => {}; grid.say(text); put(total, ""); }
+      else grid.setRows(rows, { filter: match() });
     },
   });
   return h("section", { class: "page", "aria-label": kind.kind },
