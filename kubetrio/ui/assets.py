@@ -2,8 +2,8 @@
 
 Browsers load scripts and styles from this server alone, run none that is written into a page but
 those whose hashes the policy names, and show the pages in no frame of others.  A page that is
-signed in to with a token gets its modules by ``fetch`` with that token, for ``import`` has no
-headers; so it may also run blobs, which only a script that runs already can make.
+signed in to with a token gets its modules by one ``fetch`` with that token (`ALL`), for ``import``
+has no headers; so it may also run blobs, which only a script that runs already can make.
 
 Source: W3C "Content Security Policy Level 3"; W3C "Trusted Types".
 """
@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from importlib import resources
 
+import orjson
+
 from kubetrio.api.request import Request
 from kubetrio.api.response import Headers, Response
 
@@ -24,6 +26,7 @@ TYPES = {
     "css": b"text/css; charset=utf-8",
     "html": b"text/html; charset=utf-8",
     "js": b"text/javascript; charset=utf-8",
+    "json": b"application/json",
     "svg": b"image/svg+xml",
 }
 COMMON = (
@@ -41,6 +44,8 @@ KEPT = (b"Cache-Control", b"private, no-cache")
 """Browsers ask each time whether a file is still the same."""
 INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
 DOCUMENT, SIGN_IN = "index.html", "signin.html"
+ALL = "all.json"
+"""The texts of all modules and styles by name, in one answer."""
 PARTS = {"/* signin.css */": "signin.css", "/* signin.js */": "signin.js"}
 """Files that are written into the page for signing in, by what stands in their place."""
 
@@ -98,6 +103,12 @@ def load() -> dict[str, Asset]:
             own = "script-src 'self'; style-src 'self'; img-src 'self'"
             policy = f"{COMMON}; {own}; {trusted}"
         found[name] = _asset(name, entry.read_bytes(), policy)
+    texts = {
+        name: one.body.decode()
+        for name, one in sorted(found.items())
+        if name.endswith((".css", ".js"))
+    }
+    found[ALL] = _asset(ALL, orjson.dumps(texts))
     return found
 
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 import trio
 from chromium import CHROMIUM, open_tab
-from ui_pages import configmap, configured, looking
+from ui_pages import by_link, configmap, configured, looking
 
 from kubetrio.server import open_server
-from kubetrio.ui.assets import sign_in_page
-from kubetrio.ui.loopback import Door
 
 pytestmark = [
     pytest.mark.e2e,
@@ -191,37 +189,16 @@ async def test_no_token_is_in_an_address_a_cookie_or_the_page(tmp_path: Path) ->
 
 async def test_the_link_of_the_command_works_once_and_leaves_no_trace(tmp_path: Path) -> None:
     """The code is gone from the address when the page is there; a second tab gets nothing."""
-    from kubetrio.env import Env
-    from kubetrio.http.bridge import Bridge
-    from kubetrio.http.limits import H1Config
-    from kubetrio.http.serve import Listener, bind
-    from kubetrio.machinery.identity import MASTERS, UserInfo
-
-    async with open_server(configured(tmp_path)) as server:
-        env, socket = Env(), bind("127.0.0.1", 0)
-        admin = UserInfo("somebody", groups=(MASTERS,))
-        port = socket.getsockname()[1]
-        door = Door(env, port, sign_in_page("once"), server.api.handle)
-        listener = Listener(
-            socket, None, door.handle, H1Config(), env,
-            Bridge(door.handle, write_timeout_s=30, env=env), who=lambda _: admin,
-        )  # fmt: skip
-        link = f"http://127.0.0.1:{port}/ui/#once={door.code}"
-        with trio.fail_after(100):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(listener.run)
-                async with open_tab(tmp_path / "profile", link) as tab:
-                    await tab.listen()
-                    await tab.until(f"!!document.body && {LIVE}")
-                    assert door.used.is_set()
-                    assert door.code not in await tab.value("location.href")
-                    assert await tab.value("document.cookie") == ""
-                    assert tab.complaints == []
-                    await tab.value("sessionStorage.clear(); 0")
-                    await tab.go("about:blank")
-                    await tab.go(link)
-                    await tab.until(
-                        "document.readyState === 'complete' && location.protocol !== 'about:'"
-                        " && document.body.innerText.includes('used before')"
-                    )
-                nursery.cancel_scope.cancel()
+    async with by_link(tmp_path) as (tab, door, link, _):
+        await tab.until(f"!!document.body && {LIVE}")
+        assert door.used.is_set()
+        assert door.code not in await tab.value("location.href")
+        assert await tab.value("document.cookie") == ""
+        assert tab.complaints == []
+        await tab.value("sessionStorage.clear(); 0")
+        await tab.go("about:blank")
+        await tab.go(link)
+        await tab.until(
+            "document.readyState === 'complete' && location.protocol !== 'about:'"
+            " && document.body.innerText.includes('used before')"
+        )

@@ -324,17 +324,3 @@ async def test_tables_by_keyboard(tmp_path: Path) -> None:
         await tab.until("document.activeElement.textContent === 'YAML'")
         await tab.until("!!document.querySelector('.yaml')")
         await look.well()
-
-
-async def test_first_paint_and_a_thousand_pods(tmp_path: Path) -> None:
-    """What the page costs is printed; the documentation has the numbers of an idle machine."""
-    async with looking(tmp_path) as look:
-        tab = look.tab
-        await many(look, 1000)
-        await look.show("/objects/core/pods?ns=", f"{LIVE} && {ROWS} === 1000")
-        paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-        print("first paint", await tab.value(paint), "ms")
-        print(
-            "table", await tab.value("performance.getEntriesByName('kubetrio-table')[0].startTime")
-        )
-        assert await tab.value(paint) > 0

@@ -15,7 +15,7 @@ import orjson
 import pytest
 import trio
 from chromium import CHROMIUM, Tab
-from ui_pages import looking, pod
+from ui_pages import by_link, looking, pod
 
 pytestmark = [
     pytest.mark.e2e,
@@ -144,3 +144,51 @@ async def test_a_thousand_events_a_second(tmp_path: Path, count: int) -> None:
         assert cost["added"] == 0
         assert cost["texts"] <= cells * drawn
         await look.well()
+
+
+# ---------------------------------------------------------------- until the first table
+
+
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+DONE = "performance.getEntriesByName('kubetrio-table')[0].startTime"
+BLOCKING = (
+    "performance.getEntriesByType('resource').filter(e => e.renderBlockingStatus === 'blocking')"
+    ".map(e => e.name.replace(/.*\\//, ''))"
+)
+
+
+async def test_requests_until_the_first_table(tmp_path: Path) -> None:
+    """The style alone holds the first paint up; the table waits for one answer, counts for it."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        for number in range(1000):
+            await look.client.create(pod(f"pod-{number:05}"))
+        await look.show("/objects/core/pods?ns=", f"{LIVE} && {ROWS} === 1000")
+        await tab.until("document.body.dataset.counted")
+        look.proxy.paths.clear()
+        await look.show("/objects/core/pods?ns=", f"{LIVE} && {ROWS} === 1000")
+        await tab.until("document.body.dataset.counted")
+        print(f"first paint {await tab.value(PAINT):.0f} ms, table {await tab.value(DONE):.0f} ms")
+        assert await tab.value(BLOCKING) == ["style.css"]
+        asked = [path for path in look.proxy.paths if not path.startswith("/ui/")]
+        assert sorted(asked[:2]) == ["/api", "/apis"]
+        counts = [n for n, path in enumerate(asked) if path.endswith("?limit=1")]
+        pages = (f"{PODS}?limit=500", f"{PODS}?limit=2000&")
+        lists = [n for n, path in enumerate(asked) if path.startswith(pages)]
+        assert len(lists) == 2
+        assert len(counts) > 30
+        assert max(lists) < min(counts)
+        assert look.proxy.paths.count("/ui/about") == 1
+        await look.well()
+
+
+async def test_requests_behind_the_link_of_the_command(tmp_path: Path) -> None:
+    """All files come in one answer, for each would be a way to the server and back."""
+    async with by_link(tmp_path) as (tab, _, _, paths):
+        await tab.until(f"document.body && {LIVE}")
+        await tab.until("document.body.dataset.counted")
+        print(f"first paint {await tab.value(PAINT):.0f} ms, table {await tab.value(DONE):.0f} ms")
+        assert [path for path in paths if path.startswith("/ui/")] == [
+            "/ui/", "/ui/once", "/ui/all.json", "/ui/about",
+        ]  # fmt: skip
+        assert tab.complaints == []

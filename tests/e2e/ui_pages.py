@@ -14,9 +14,18 @@ from typing import Any
 import trio
 from chromium import Proxy, Tab, open_tab
 
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse
 from kubetrio.client.client import Client
 from kubetrio.config import Admission, Authentication, Config, Serving, Storage
+from kubetrio.env import Env
+from kubetrio.http.bridge import Bridge
+from kubetrio.http.limits import H1Config
+from kubetrio.http.serve import Listener, bind
+from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.server import Server, open_server
+from kubetrio.ui.assets import sign_in_page
+from kubetrio.ui.loopback import Door
 
 PICTURES = "KUBETRIO_PICTURES"
 """Names a directory in which screenshots are kept; those of a test are with it else."""
@@ -112,6 +121,36 @@ async def looking(
                         await look.keep("failed")
                         print("the console says", tab.complaints)
                         raise
+                nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def by_link(folder: Path) -> AsyncIterator[tuple[Tab, Door, str, list[str]]]:
+    """Open the pages of a new server as ``kubetrio ui`` does.
+
+    Yields:
+        The page, what lets it in, its link, and the paths that the browser asks for.
+    """
+    async with open_server(configured(folder)) as server:
+        env, socket = Env(), bind("127.0.0.1", 0)
+        admin = UserInfo("administrator", groups=(MASTERS,))
+        port, paths = socket.getsockname()[1], list[str]()
+        door = Door(env, port, sign_in_page("once"), server.api.handle)
+
+        async def handle(request: Request) -> AnyResponse:
+            paths.append(request.raw_path)
+            return await door.handle(request)
+
+        bridge = Bridge(handle, write_timeout_s=30, env=env)
+        listener = Listener(socket, None, handle, H1Config(), env, bridge, who=lambda _: admin)
+        link = f"http://127.0.0.1:{port}/ui/#once={door.code}"
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(listener.run)
+                async with open_tab(folder / "profile", "about:blank") as tab:
+                    await tab.listen()
+                    await tab.go(link)
+                    yield tab, door, link, paths
                 nursery.cancel_scope.cancel()
 
 

@@ -8,9 +8,8 @@ const PAGE = 500, FURTHER = 2000;
 export const MANAGER = "kubetrio-ui";
 
 let token = sessionStorage.getItem(KEY) || "";
-let base = "";
+const base = location.pathname.replace(/\/ui\/[^/]*$/, "");  // where a proxy has put the server
 
-export function use(root) { base = root; }
 export function signedIn() { return token !== ""; }
 export function signOut() {
   sessionStorage.removeItem(KEY);

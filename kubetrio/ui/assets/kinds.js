@@ -28,7 +28,14 @@ export class Kinds {
   }
 }
 
-export async function discover() {
+let asked = null;
+// What every page needs, asked for once: what the server says of itself, and its kinds.
+export function basics() {
+  asked = asked || Promise.all([api.get("/ui/about"), discover()]);
+  return asked;
+}
+
+async function discover() {
   const documents = await Promise.all(["/api", "/apis"].map((path) => api.get(path, { accept: DISCOVERY })));
   const found = new Map();
   for (const document of documents) for (const group of document.items) {

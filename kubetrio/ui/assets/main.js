@@ -2,9 +2,8 @@
 
 import * as api from "./api.js";
 import { h, icon, name, put, swap, button, note } from "./dom.js";
-import { discover } from "./kinds.js";
+import { basics } from "./kinds.js";
 import { objectsPage } from "./objects.js";
-
 import { objectPage } from "./object.js";
 import { historyPage } from "./history.js";
 import { loadPage } from "./load.js";
@@ -13,7 +12,6 @@ const THEME = "kubetrio.theme";
 const TABS = [["objects", "Objects", "#/objects"], ["history", "History", "#/history"], ["load", "Load", "#/load"]];
 
 export function start() {
-  api.use(location.pathname.replace(/\/ui\/[^/]*$/, ""));
   theme(localStorage.getItem(THEME));
   new Frame().run();
 }
@@ -65,7 +63,7 @@ class Frame {
   }
   async run() {
     try {
-      [this.about, this.kinds] = await Promise.all([api.get("/ui/about"), discover()]);
+      [this.about, this.kinds] = await basics();
     } catch (error) {
       this.main.append(h("div", { class: "page" }, note("bad", error.message), button("Try again", () => location.reload())));
       if (api.signedIn()) this.main.firstChild.append(button("Sign out", api.signOut));

@@ -5,7 +5,7 @@ import { h, icon, name, put, swap, button, note } from "./dom.js";
 import { Grid, columnsOf } from "./grid.js";
 import { each, link } from "./kinds.js";
 
-const COUNTS_MS = 30000, SPACE = "kubetrio.namespace";
+const COUNTS_MS = 30000, SOON_MS = 150, LATE_MS = 5000, SPACE = "kubetrio.namespace";
 const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading" };
 
 export function address(kind, query) {
@@ -19,7 +19,8 @@ export function objectsPage(context) {
   const kind = kinds.named(group || "", parts[2] || "") || kinds.named("", parts[1] ? "" : "pods") || kinds.listable[0];
   const at = query.get("at") || "";
   const namespace = query.has("ns") ? query.get("ns") : at ? "" : sessionStorage.getItem(SPACE) || "";
-  showKinds(context, kind, namespace, at);
+  let settled = () => {};
+  showKinds(context, kind, namespace, at, new Promise((done) => { settled = done; }));
 
   const state = h("span", { class: "state", role: "status" }, WORDS.list);
   const total = h("span", { class: "dim", role: "status" });
@@ -81,6 +82,7 @@ export function objectsPage(context) {
       put(state, WORDS[which]);
       state.title = text;
       loading = false;
+      settled();
       document.body.dataset.state = which;
       if (which === "refused" || which === "failed") { rows = new Map(); grid.setRows(rows); grid.arranged = () => {}; grid.say(text); put(total, ""); }
       else grid.setRows(rows, { filter: match() });
@@ -115,10 +117,11 @@ function namespaces(chosen, at, signal) {
 
 let kept = null;  // the list of kinds stays as it is while pages change
 
-export function showKinds({ kinds, side }, chosen, namespace, at) {
+// ready: when what the page itself asks for is there; the counts come after it.
+export function showKinds({ kinds, side }, chosen, namespace, at, ready) {
   if (!kept || kept.kinds !== kinds || kept.namespace !== namespace || kept.at !== at) {
     if (kept) kept.leave.abort();
-    kept = build(kinds, namespace, at);
+    kept = build(kinds, namespace, at, ready);
     swap(side, kept.element);
   } else if (!kept.element.isConnected) swap(side, kept.element);
   const query = new URLSearchParams();
@@ -130,7 +133,7 @@ export function showKinds({ kinds, side }, chosen, namespace, at) {
   }
 }
 
-function build(kinds, namespace, at) {
+function build(kinds, namespace, at, ready) {
   const leave = new AbortController(), links = new Map();
   const groups = [...kinds.groups()].map(([group, list]) => {
     const items = list.map((kind) => {
@@ -170,10 +173,11 @@ function build(kinds, namespace, at) {
     }, leave.signal, 3);
     document.body.dataset.counted = "yes";
   };
-  setTimeout(counting, 150);  // behind what the page itself asks for
-  if (!at) {
-    const timer = setInterval(counting, COUNTS_MS);
-    leave.signal.addEventListener("abort", () => clearInterval(timer));
-  }
+  (async () => {
+    try {
+      await Promise.race([ready || api.pause(SOON_MS, leave.signal), api.pause(LATE_MS, leave.signal)]);
+      do { await counting(); await api.pause(COUNTS_MS, leave.signal); } while (!at);
+    } catch { /* another namespace is shown */ }
+  })();
   return { kinds, namespace, at, leave, links, element: h("nav", { "aria-label": "Kinds by group" }, filter, groups) };
 }

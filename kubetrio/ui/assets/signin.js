@@ -6,34 +6,29 @@
   const asked = (name, token, options) => fetch(name, { ...options, cache: "no-cache", credentials: "omit", redirect: "error",
     headers: { ...(options && options.headers), ...(token && { Authorization: "Bearer " + token }) } });
 
-  // Modules have no headers: they are fetched with the token, and named by what they are here.
+  // Modules have no headers: all files are fetched at once with the token, and modules are named by what they are here.
   const urls = new Map();
-  function module(name, token) {
-    if (!urls.has(name)) urls.set(name, load(name, token));
+  function module(name, files) {
+    if (!urls.has(name)) {
+      const whole = files[name].replace(FROM, (line, _, one) => line.replace("./" + one, module(one, files)));
+      urls.set(name, URL.createObjectURL(new Blob([whole], { type: "text/javascript" })));
+    }
     return urls.get(name);
   }
-  async function load(name, token) {
-    const text = await (await asked(name, token)).text();
-    const needs = [...new Set([...text.matchAll(FROM)].map((found) => found[2]))];
-    const made = new Map(await Promise.all(needs.map(async (one) => [one, await module(one, token)])));
-    const whole = text.replace(FROM, (line, _, one) => line.replace("./" + one, made.get(one)));
-    return URL.createObjectURL(new Blob([whole], { type: "text/javascript" }));
-  }
-  async function open(token) {
-    const [style, code] = await Promise.all([asked("style.css", token).then((answer) => answer.text()), module("main.js", token)]);
+  async function open(files) {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(style);
-    const { start } = await import(code);
+    sheet.replaceSync(files["style.css"]);
+    const { start } = await import(module("main.js", files));
     document.adoptedStyleSheets = [sheet];
     document.querySelector("style").remove();
     start();
   }
   const SAID = { 401: "The server does not know this token.", 403: "This user may not open the pages: they need get on /ui/*." };
   async function enter(token) {
-    const answer = await asked("about", token);
+    const answer = await asked("all.json", token);
     if (!answer.ok) throw new Error(SAID[answer.status] || "The server answered " + answer.status + ".");
     sessionStorage.setItem(KEY, token);
-    await open(token);
+    await open(await answer.json());
   }
   async function exchange(code) {
     const answer = await asked("once", "", { method: "POST", body: code, headers: { "Content-Type": "text/plain" } });
@@ -42,6 +37,7 @@
   }
   function show(error) {
     main.hidden = false;
+    $("opening").hidden = true;
     if (door === "once") {
       $("how").textContent = "Open the link that kubetrio ui printed, or type the code at its end.";
       $("what").textContent = "Code";
@@ -57,6 +53,7 @@
   (async () => {
     const code = (/^#once=([\w-]+)$/.exec(location.hash) || [])[1];
     if (code) history.replaceState(null, "", location.pathname);  // out of the address bar and the history
+    $("opening").hidden = !code && !sessionStorage.getItem(KEY);
     try {
       if (code) await enter(await exchange(code));
       else if (sessionStorage.getItem(KEY)) await enter(sessionStorage.getItem(KEY));
