@@ -2,14 +2,16 @@
 
 Lines of the JSON format are read from the end of the file, as many bytes as are asked for.  A write
 is found by what it was about, its verb, and its resourceVersion where the level of the event has
-the answer, else by the time between arrival and answer.
+the answer, else by the time between arrival and answer.  What the server writes of its own accord,
+such as controllers, is not in the log.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +19,9 @@ from typing import Any, NamedTuple
 import orjson
 
 MOST_BYTES = 16 << 20
-SLACK_MS = 1000
-"""Revisions are dated when their transaction begins, by a clock that is noted to a second."""
+SLACKS_MS = 20, 1000
+"""Revisions are dated when their transaction begins: most within the time of their request; at the
+most a second beside it, since the difference of two clocks is noted to a second."""
 VERBS = {
     "create": frozenset({"create", "update", "patch"}),  # PUT and apply create too
     "update": frozenset({"update", "patch", "delete", "deletecollection", "create"}),
@@ -26,6 +29,12 @@ VERBS = {
 }
 """Verbs of requests by what they make of an object: a deletion may be that of the last finalizer,
 and may first be an update that notes a time."""
+LIKELY = {
+    "create": frozenset({"create"}),
+    "update": frozenset({"update", "patch"}),
+    "delete": frozenset({"delete", "deletecollection"}),
+}
+"""Verbs that count first where several writes are possible."""
 MANY = "deletecollection"
 
 
@@ -71,6 +80,20 @@ class Object(NamedTuple):
     name: str
 
 
+class Change(NamedTuple):
+    """A revision of an object.
+
+    Args:
+        revision: its number.
+        verb: ``create``, ``update`` or ``delete``.
+        at_ms: when it was made, by the wall clock.
+    """
+
+    revision: int
+    verb: str
+    at_ms: int
+
+
 class Writers:
     """The writes of an audit log.
 
@@ -84,28 +107,52 @@ class Writers:
             key = wrote.group, wrote.resource, wrote.name
             self._by_name.setdefault(key, []).append(wrote)
 
-    def who(self, about: Object, verb: str, revision: int, at_ms: int) -> str:
-        """Return the user who made a revision; nothing where the log does not tell.
+    def users(self, about: Object, revisions: Sequence[Change]) -> dict[int, str]:
+        """Return the users of those revisions whose writes the log tells.
+
+        A write makes one revision of an object, so each counts once: for the revision that its
+        answer has, else for one within its time, else for one that is near.  Where writes of
+        several users are possible, none is named.
 
         Args:
             about: the object.
-            verb: ``create``, ``update`` or ``delete``.
-            revision: the revision.
-            at_ms: when it was made, by the wall clock.
+            revisions: those of it that are asked for, oldest first.
         """
-        users: set[str] = set()
         kind = about.group, about.resource
         named = self._by_name.get((*kind, about.name), ())
-        for wrote in chain(named, self._by_name.get((*kind, ""), ())):
-            if wrote.verb not in VERBS[verb] or wrote.namespace not in ("", about.namespace):
-                continue
-            if wrote.revision == revision:
-                return wrote.user
-            if wrote.revision and wrote.verb != MANY and verb != "delete":
-                continue
-            if wrote.received_ms - SLACK_MS <= at_ms <= wrote.answered_ms + SLACK_MS:
-                users.add(wrote.user)
-        return users.pop() if len(users) == 1 else ""
+        left = [
+            wrote
+            for wrote in chain(named, self._by_name.get((*kind, ""), ()))
+            if wrote.namespace in ("", about.namespace)
+        ]
+        users: dict[int, str] = {}
+        ways: list[Callable[[Wrote, Change], bool]] = [_answered]
+        ways += [partial(_within, slack_ms) for slack_ms in SLACKS_MS]
+        for matches in ways:
+            for change in revisions:
+                if change.revision in users:
+                    continue
+                fitting = [wrote for wrote in left if matches(wrote, change)]
+                likely = [one for one in fitting if one.verb in LIKELY[change.verb]] or fitting
+                if len({wrote.user for wrote in likely}) == 1:
+                    users[change.revision] = likely[0].user
+                    if likely[0].verb != MANY:
+                        left.remove(likely[0])
+        return users
+
+
+def _answered(wrote: Wrote, change: Change) -> bool:
+    """Whether the answer to a write has a revision."""
+    return wrote.revision == change.revision and wrote.verb in VERBS[change.verb]
+
+
+def _within(slack_ms: int, wrote: Wrote, change: Change) -> bool:
+    """Whether a write, whose answer names no other revision, was under way at a revision's time."""
+    if wrote.verb not in VERBS[change.verb]:
+        return False
+    if wrote.revision and wrote.verb != MANY and change.verb != "delete":
+        return False
+    return wrote.received_ms - slack_ms <= change.at_ms <= wrote.answered_ms + slack_ms
 
 
 def read_writers(path: Path, most_bytes: int = MOST_BYTES) -> Writers:
@@ -152,12 +199,15 @@ def _write_of(event: dict[str, Any]) -> Wrote | None:
         return None
     made = (event.get("responseObject") or {}).get("metadata") or {}
     user = event.get("impersonatedUser") or event["user"]
+    group, resource = str(about.get("apiGroup") or ""), str(about["resource"])
+    # A request for a Namespace is said to be in it, though the object is in none.
+    inside = "" if (group, resource) == ("", "namespaces") else str(about.get("namespace") or "")
     return Wrote(
         user=str(user["username"]),
         verb=str(event["verb"]),
-        group=str(about.get("apiGroup") or ""),
-        resource=str(about["resource"]),
-        namespace=str(about.get("namespace") or ""),
+        group=group,
+        resource=resource,
+        namespace=inside,
         name=str(about.get("name") or made.get("name") or ""),
         received_ms=_ms(event["requestReceivedTimestamp"]),
         answered_ms=_ms(event["stageTimestamp"]),

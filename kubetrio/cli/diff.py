@@ -61,7 +61,9 @@ def add(parser: flags.Parser) -> None:
         "--to", dest="upto", type=whole, metavar="REVISION", help="that after (default: now)"
     )
     parser.add_argument(
-        "--show-managed-fields", action="store_true", help="show metadata.managedFields too"
+        "--show-managed-fields",
+        action="store_true",
+        help="show metadata.managedFields and resourceVersion too",
     )
     add_data_dir(parser)
     add_encryption(parser)
@@ -115,13 +117,13 @@ async def _everything(moment: Moment, since: int, upto: int) -> None:
         what = "created" if before is None else "deleted" if after is None else "changed"
         sign, colour = SIGNS[what]
         namespace, _, name = key.removeprefix(kind.storage_prefix).rpartition("/")
-        where = f" -n {namespace}" if namespace else ""
-        print(paint(f"{sign} {_typed(kind)}/{name}{where}", colour))
+        print(paint(f"{sign} {_named(kind, namespace, name)}", colour))
 
 
-def _typed(kind: Kind) -> str:
-    """A kind as ``kubectl get --output name`` writes it."""
-    return f"{kind.singular}.{kind.group}" if kind.group else kind.singular
+def _named(kind: Kind, namespace: str, name: str) -> str:
+    """An object as ``kubectl get --output name`` writes it, and the flag of its namespace."""
+    typed = f"{kind.singular}.{kind.group}" if kind.group else kind.singular
+    return f"{typed}/{name} -n {namespace}" if namespace else f"{typed}/{name}"
 
 
 async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> None:
@@ -145,7 +147,9 @@ async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> N
             raise Failure(f"{named} is encrypted: give the server's --encryption-provider-config")
         value = None if state is None else state.value
         texts.append(list(_lines(value, managed=options.show_managed_fields)))
-    names = [f"{key} at {revision}" for revision in (since, upto)]
+    kind = moment.kinds.named(named.kind)
+    title = _named(kind, options.namespace if kind.namespaced else "", named.name)
+    names = [f"{title} at revision {revision}" for revision in (since, upto)]
     paint = painted(sys.stdout)
     for line in unified_diff(texts[0], texts[1], names[0], names[1], lineterm=""):
         colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
@@ -159,6 +163,7 @@ def _lines(value: dict[str, Any] | None, *, managed: bool) -> Iterator[str]:
     if value is None:
         return
     if not managed:
-        value = {**value, "metadata": {**value["metadata"]}}
-        value["metadata"].pop("managedFields", None)
+        hidden = ("managedFields", "resourceVersion")
+        meta = {name: of for name, of in value["metadata"].items() if name not in hidden}
+        value = {**value, "metadata": meta}
     yield from yamlwire.encode(value).decode().splitlines()

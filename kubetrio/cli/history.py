@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kubetrio.audit.lookup import Object, read_writers
+from kubetrio.audit.lookup import Change, Object, read_writers
 from kubetrio.cli.arguments import add_data_dir
 from kubetrio.cli.common import (
     Failure,
@@ -104,10 +104,7 @@ def _users(options: Namespace, about: Object, entries: Sequence[Entry]) -> Users
     if options.audit_log_path is None:
         return None
     writers = read_writers(options.audit_log_path)
-    return {
-        entry.revision: writers.who(about, entry.verb, entry.revision, entry.at_ms)
-        for entry in entries
-    }
+    return writers.users(about, [Change(one.revision, one.verb, one.at_ms) for one in entries])
 
 
 def _cells(entry: Entry, users: Users | None) -> tuple[str, ...]:
@@ -118,4 +115,4 @@ def _cells(entry: Entry, users: Users | None) -> tuple[str, ...]:
         "(encrypted)" if entry.encrypted else entry.manager or "-",
         str(entry.generation or "-"),
     )
-    return cells if users is None else (*cells, users[entry.revision] or "-")
+    return cells if users is None else (*cells, users.get(entry.revision, "-"))

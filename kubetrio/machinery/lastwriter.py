@@ -35,11 +35,16 @@ def writer_of(before: Json | None, after: Json, at: str, *, created: bool = Fals
         candidates = [entry for entry in entries.values() if created or _near(entry, at)]
     else:
         known = _entries(before)
-        candidates = [entry for key, entry in entries.items() if _wrote(known.get(key), entry)] or [
-            entry
-            for entry in entries.values()
-            if _near(entry, at) and _owns_change(entry.get("fieldsV1"), before, after)
-        ]
+        near = [entry for entry in entries.values() if _near(entry, at)]
+        candidates = (
+            [entry for key, entry in entries.items() if _wrote(known.get(key), entry)]
+            or [entry for entry in near if _owns_change(entry.get("fieldsV1"), before, after)]
+            or [
+                entry
+                for entry in near
+                if _owns_change(entry.get("fieldsV1"), before, after, wholes=True)
+            ]
+        )
     names = {str(entry.get("manager") or "") for entry in candidates}
     return names.pop() if len(names) == 1 else ""
 
@@ -71,14 +76,25 @@ def _has_more(fields: Json, known: Json) -> bool:
     return any(name not in known or _has_more(below, known[name]) for name, below in fields.items())
 
 
-def _owns_change(fields: Json | None, before: Any, after: Any) -> bool:
-    """Whether one of some owned fields differs between two states."""
+def _owns_change(fields: Json | None, before: Any, after: Any, *, wholes: bool = False) -> bool:
+    """Whether one of some owned fields differs between two states.
+
+    Args:
+        fields: owned.
+        before: the state that was replaced.
+        after: the state.
+        wholes: whether a map or list that is owned without its members counts too, as an
+            atomic one does; members of others are owned by other entries.
+    """
     for name, below in (fields or {}).items():
         kind, _, text = name.partition(":")
         old, new = _member(kind, text, before), _member(kind, text, after)
         if old == new:
             continue
-        if not below or not isinstance(new, dict | list) or _owns_change(below, old, new):
+        if below and isinstance(new, dict | list):
+            if _owns_change(below, old, new, wholes=wholes):
+                return True
+        elif wholes or not (isinstance(old, dict | list) and isinstance(new, dict | list)):
             return True
     return False
 

@@ -12,7 +12,7 @@ that may not be listed are left out and named.  Objects are shown as they are st
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,8 @@ import orjson
 import trio
 
 from kubetrio.api.request import Request, resolve
+from kubetrio.audit.lookup import Change, Writers, read_writers
 from kubetrio.audit.lookup import Object as About
-from kubetrio.audit.lookup import Writers, read_writers
 from kubetrio.auth.authorize import forbidden
 from kubetrio.env import RunBlocking
 from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
@@ -163,11 +163,11 @@ class History:
             raise bad_request("this store does not tell the revisions of an object")
         revisions = (await self._past.revisions_of(key))[-MOST_STATES:]
         entries = await timeline(revisions, partial(self._read, key))
-        writers = await self._writers()
+        users = _users(await self._writers(), {about: entries})
         return {
             "compacted": self._store.compacted,
             "revision": self._store.revision,
-            "items": [_shown(one, about, writers) for one in reversed(entries)],
+            "items": [_shown(one, users) for one in reversed(entries)],
         }
 
     async def _read(self, key: str, past: Past) -> Object | None:
@@ -225,16 +225,21 @@ class History:
                 ):
                     found.append((event, kind, which))
         dates = await self._dates([event.revision for event, _, _ in found])
-        items: list[Object] = []
-        for event, kind, which in reversed(found):
-            if len(items) % BREATH == 0:
+        entries: list[tuple[Entry, Kind, About]] = []
+        by_object: dict[About, list[Entry]] = {}
+        for event, kind, which in found:
+            if len(entries) % BREATH == 0:
                 await trio.lowlevel.checkpoint()
-            items.append(_shown(_entry(event, dates), which, writers) | _identity(kind, which))
+            entry = _entry(event, dates)
+            entries.append((entry, kind, which))
+            by_object.setdefault(which, []).append(entry)
+        users = _users(writers, by_object)
+        items = [_shown(one, users) | _identity(kind, which) for one, kind, which in entries]
         return {
             "compacted": store.compacted,
             "revision": store.revision,
             "before": after + 1 if after > store.compacted else 0,
-            "items": items,
+            "items": items[::-1],
             "refused": sorted(refused.kinds),
         }
 
@@ -281,16 +286,23 @@ def _entry(event: Event, dates: dict[int, int]) -> Entry:
     return entry_of(past, before, _decoded(event.value))
 
 
-def _shown(entry: Entry, about: About, writers: Writers | None) -> Object:
-    user = ""
+def _users(writers: Writers | None, objects: Mapping[About, Sequence[Entry]]) -> dict[int, str]:
+    """The users of revisions, as far as an audit log tells them."""
+    users: dict[int, str] = {}
     if writers is not None:
-        user = writers.who(about, entry.verb, entry.revision, entry.at_ms)
+        for about, entries in objects.items():
+            changes = [Change(entry.revision, entry.verb, entry.at_ms) for entry in entries]
+            users |= writers.users(about, changes)
+    return users
+
+
+def _shown(entry: Entry, users: Mapping[int, str]) -> Object:
     return {
         "revision": entry.revision,
         "time": entry.time,
         "verb": entry.verb,
         "manager": entry.manager,
-        "user": user,
+        "user": users.get(entry.revision, ""),
         "generation": entry.generation,
         "encrypted": entry.encrypted,
     }

@@ -46,6 +46,20 @@ def test_the_writer_is_who_made_or_changed_an_entry(
     assert writer_of(before, after, at) == writer
 
 
+def test_a_map_is_owned_by_those_who_own_its_members() -> None:
+    """An entry that is left with the map alone did not write what others own in it."""
+    empty = {"manager": "first", "operation": "Update", "time": AT, "fieldsV1": {"f:data": {}}}
+    before = state({"b": "1"}, empty, entry("second", AT, "b"))
+    after = state({"b": "2"}, empty, entry("second", AT, "b"))
+    assert writer_of(before, after, AT) == "second"
+
+
+def test_an_atomic_map_is_owned_as_a_whole() -> None:
+    """Where no entry owns its members, the one that owns the map wrote it."""
+    owner = {"manager": "m", "operation": "Update", "time": AT, "fieldsV1": {"f:data": {}}}
+    assert writer_of(state({"b": "1"}, owner), state({"b": "2"}, owner), AT) == "m"
+
+
 def test_who_created_an_object_is_named_whenever_that_was() -> None:
     """The clocks of writes and of the store need not agree."""
     assert writer_of(None, ONE, "", created=True) == "first"
