@@ -35,7 +35,8 @@ def writer_of(before: Json | None, after: Json, at: str, *, created: bool = Fals
         candidates = [entry for entry in entries.values() if created or _near(entry, at)]
     else:
         known = _entries(before)
-        near = [entry for entry in entries.values() if _near(entry, at)]
+        # What a manager writes by the subresource scale has no time.
+        near = [one for one in entries.values() if not one.get("time") or _near(one, at)]
         candidates = (
             [entry for key, entry in entries.items() if _wrote(known.get(key), entry)]
             or [entry for entry in near if _owns_change(entry.get("fieldsV1"), before, after)]

@@ -54,6 +54,18 @@ def test_a_map_is_owned_by_those_who_own_its_members() -> None:
     assert writer_of(before, after, AT) == "second"
 
 
+def test_an_entry_without_a_time_may_be_the_writers() -> None:
+    """As that of a manager that scales: its field changed."""
+    scaled = {"manager": "m", "operation": "Update", "fieldsV1": {"f:data": {"f:a": {}}}}
+    before = state({"a": "1", "b": "1"}, scaled, entry("other", AT, "b"))
+    after = state({"a": "2", "b": "1"}, scaled, entry("other", AT, "b"))
+    assert writer_of(before, after, AT) == "m"
+    assert (
+        writer_of(before, state({"a": "1", "b": "2"}, *after["metadata"]["managedFields"]), AT)
+        == "other"
+    )
+
+
 def test_an_atomic_map_is_owned_as_a_whole() -> None:
     """Where no entry owns its members, the one that owns the map wrote it."""
     owner = {"manager": "m", "operation": "Update", "time": AT, "fieldsV1": {"f:data": {}}}
