@@ -120,6 +120,14 @@ async def test_an_edit_shows_a_dry_run_and_names_who_is_in_conflict(tmp_path: Pa
         kind = client.kind("v1", "ConfigMap")
         assert (await client.get(kind, "settings", "default"))["data"] == {"k": "one"}
         await look.keep("edit-dry-run")
+        typing = f"{edit}.dispatchEvent(new Event('input', {{bubbles: true}})); 0"
+        await tab.value(f"{edit}.value = {edit}.value.replace('k: two', 'k: three'); {typing}")
+        assert "Make these changes" not in await tab.value(
+            "document.querySelector('dialog').innerText"
+        )
+        await tab.value(f"{edit}.value = {edit}.value.replace('k: three', 'k: two'); {typing}")
+        await tab.click("Review changes")
+        await tab.click("Take these fields over")
         await tab.click("Make these changes")
         await tab.until("!document.querySelector('dialog')")
         assert (await client.get(kind, "settings", "default"))["data"] == {"k": "two"}
@@ -181,6 +189,70 @@ async def test_history_of_an_object_and_of_the_cluster(tmp_path: Path) -> None:
         assert "Read-only" in shown
         await look.keep("cluster-then")
         tab.complaints[:] = [one for one in tab.complaints if "409" not in one]
+        await look.well()
+
+
+async def test_an_object_page_follows_the_object_and_its_events(tmp_path: Path) -> None:
+    """Events come by themselves; an object that is made anew is another one of the name."""
+    async with looking(tmp_path) as look:
+        tab, client = look.tab, look.client
+        kind = client.kind("v1", "ConfigMap")
+
+        async def happens(reason: str) -> None:
+            uid = (await client.get(kind, "a", "default"))["metadata"]["uid"]
+            about = {"kind": "ConfigMap", "namespace": "default", "name": "a", "uid": uid}
+            meta = {"name": f"{reason.lower()}.1", "namespace": "default"}
+            event = {"apiVersion": "v1", "kind": "Event", "metadata": meta, "reason": reason}
+            await client.create(event | {"involvedObject": about, "type": "Normal"})
+
+        await client.create(configmap("a", {"k": "1"}))
+        await look.show("/object/core/configmaps/default/a", LIVE)
+        await tab.until(f"{TEXT}.includes('There are none.')")
+        await happens("Noticed")
+        await tab.until(f"{TEXT}.includes('Noticed')")
+        await client.delete(kind, "a", "default")
+        await tab.until(f"{STATE} === 'gone'")
+        await client.create(configmap("a", {"k": "2"}))
+        await tab.until(f"{LIVE} && {TEXT}.includes('There are none.')")
+        await happens("Again")
+        await tab.until(f"{TEXT}.includes('Again')")
+        await look.well()
+
+
+async def test_new_kinds_come_without_a_reload(tmp_path: Path) -> None:
+    """The list of kinds has them, and keeps its counts and its filter."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        await tab.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            source="const slow = setTimeout;"
+            " setTimeout = (work, ms) => slow(work, ms === 30000 ? 300 : ms);",
+        )
+        await look.show("/objects/core/configmaps?ns=", f"{LIVE} && document.body.dataset.counted")
+        field = "document.querySelector('.side input')"
+        await tab.value(f"{field}.value = 'e'; {field}.dispatchEvent(new Event('input')); 0")
+        names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+        version = {
+            "name": "v1", "served": True, "storage": True,
+            "schema": {"openAPIV3Schema": {"type": "object"}},
+        }  # fmt: skip
+        definition = {
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com"},
+            "spec": {
+                "group": "example.com", "names": names, "scope": "Namespaced",
+                "versions": [version],
+            },
+        }  # fmt: skip
+        await look.client.create(definition)
+        side = "document.querySelector('.side').innerText"
+        await tab.until(f"{side}.includes('Widget')")
+        assert await tab.value(f"{field}.value") == "e"
+        counts = "[...document.querySelectorAll('.side .count')].filter(c => c.textContent).length"
+        assert await tab.value(counts) > 30
+        links = "[...document.querySelectorAll('.side a')]"
+        await tab.value(f"{links}.find(a => a.textContent.startsWith('Widget')).click()")
+        await tab.until(f"{LIVE} && document.querySelector('h1').textContent === 'Widget'")
         await look.well()
 
 

@@ -30,9 +30,11 @@ export class Refused extends Error {
   }
 }
 
-export async function send(method, path, { query, body, type, accept, signal, warn } = {}) {
+// tag: an entity tag; the answer may be 304 then.
+export async function send(method, path, { query, body, type, accept, signal, warn, tag } = {}) {
   const headers = { Accept: accept || "application/json" };
   if (token) headers.Authorization = "Bearer " + token;
+  if (tag) headers["If-None-Match"] = tag;
   if (body !== undefined) headers["Content-Type"] = type || "application/json";
   const asked = new URLSearchParams(query || {}).toString();
   let answer;
@@ -46,7 +48,7 @@ export async function send(method, path, { query, body, type, accept, signal, wa
     throw new Refused(0, "The server does not answer.");
   }
   if (warn) for (const text of warnings(answer.headers.get("Warning"))) warn(text);
-  if (answer.ok) return answer;
+  if (answer.ok || answer.status === 304) return answer;
   const text = await answer.text();
   let status = null;
   try { status = JSON.parse(text); } catch { /* not every error is a Status */ }
@@ -204,10 +206,10 @@ export async function followObject(kind, namespace, name, { signal, take, state 
     try {
       const object = await get(path, { signal });
       take(object, false);
-      state("live", "");
       tries = 0;
       if (!kind.verbs.includes("watch")) return;
       const query = { fieldSelector: "metadata.name=" + name, resourceVersion: object.metadata.resourceVersion };
+      const begun = performance.now();
       await watch(all, query, {
         signal,
         take(events) {
@@ -217,9 +219,10 @@ export async function followObject(kind, namespace, name, { signal, take, state 
           }
         },
       });
+      if (performance.now() - begun < SHORT_MS) await pause(SHORT_MS, signal);  // do not ask in a circle
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return;
-      if (error.code === 404) { take(null, true); state("gone", error.message); return; }
+      if (error.code === 404) { take(null, true, error.message); return; }
       if (error.code && error.code !== 429 && error.code !== 410 && error.code < 500) {
         state(error.code === 403 ? "refused" : "failed", error.message);
         return;
@@ -227,6 +230,29 @@ export async function followObject(kind, namespace, name, { signal, take, state 
       state("away", error.message || String(error));
       try { await pause(AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)], signal); } catch { return; }
     }
+  }
+}
+
+// The objects of a small collection by uid, as they are and as they change.  Fails where the server refuses.
+export async function followItems({ path, query, signal, changed }) {
+  while (!signal.aborted) {
+    try {
+      const list = await get(path, { query, signal }), items = new Map((list.items || []).map((one) => [one.metadata.uid, one]));
+      changed(items);
+      await watch(path, { ...query, resourceVersion: list.metadata.resourceVersion }, {
+        signal,
+        take(events) {
+          for (const { type, object } of events) {
+            if (type === "ADDED" || type === "MODIFIED") items.set(object.metadata.uid, object);
+            if (type === "DELETED") items.delete(object.metadata.uid);
+          }
+          changed(items);
+        },
+      });
+    } catch (error) {
+      if (error.name === "AbortError" || (error.code && error.code !== 410 && error.code !== 429 && error.code < 500)) throw error;
+    }
+    await pause(AGAIN_MS[1], signal);
   }
 }
 

@@ -17,39 +17,43 @@ export function edit({ kind, namespace, name: called, object, draft, title, done
   const box = dialog(title || "Edit " + typed(kind, called), body, { wide: true });
   area.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) look(false); });
   let busy = false;
+  // What is written is what was reviewed: a text that changes is to be reviewed anew.
+  const entered = () => ({ text: area.value, how: way.value });
+  for (const one of [area, way]) one.addEventListener("input", () => swap(out));
 
-  function replacing() {
+  function replacing(text) {
     // What was read is what is replaced: a write between makes a conflict.
-    return area.value.replace(/^metadata:[^\n]*$/m, (head) => head + "\n  resourceVersion: " + JSON.stringify(object.metadata.resourceVersion));
+    return text.replace(/^metadata:[^\n]*$/m, (head) => head + "\n  resourceVersion: " + JSON.stringify(object.metadata.resourceVersion));
   }
-  function write(dryRun, force, warn) {
-    if (way.value === "replace") return api.replace(kind, namespace, called, replacing(), { dryRun, warn });
-    return api.apply(kind, namespace, called, area.value, { dryRun, force, warn });
+  function write({ text, how }, dryRun, force, warn) {
+    if (how === "replace") return api.replace(kind, namespace, called, replacing(text), { dryRun, warn });
+    return api.apply(kind, namespace, called, text, { dryRun, force, warn });
   }
   async function look(force) {
     if (busy) return;
     busy = review.disabled = true;
-    const warned = [];
+    const warned = [], input = entered();
     try {
-      const result = await write(true, force, (text) => warned.push(text));
+      const result = await write(input, true, force, (text) => warned.push(text));
       let now = object;
       try { now = await api.get(api.objectPath(kind, namespace, called)); } catch (error) { if (error.code !== 404) throw error; now = null; }
+      if (area.value !== input.text || way.value !== input.how) { swap(out); return; }
       const plain = (one) => without(one, "metadata.managedFields", "metadata.resourceVersion", "metadata.generation");
       const diff = diffView(now && plain(now), plain(result), { label: "What would change" });
-      const go = button(now ? "Make these changes" : "Create it", () => make(force), { class: "first" });
+      const go = button(now ? "Make these changes" : "Create it", () => make(input, force), { class: "first" });
       swap(out, warned.map((text) => note("warn", text)),
         diff ? [h("h3", {}, "A dry run of the server says that this would change:"), diff] : note("good", "Nothing would change.",
-          way.value === "apply" ? " Fields that other managers own stay when they are left out; use Replace to remove them." : ""),
+          input.how === "apply" ? " Fields that other managers own stay when they are left out; use Replace to remove them." : ""),
         diff && h("div", { class: "actions" }, go, force && h("span", { class: "warn" }, "Fields are taken over from their managers.")));
       if (diff) go.focus({ preventScroll: true });
       go.scrollIntoView({ block: "nearest" });
     } catch (error) { fail(error); } finally { busy = review.disabled = false; }
   }
-  async function make(force) {
+  async function make(input, force) {
     if (busy) return;
     busy = true;
     try {
-      const result = await write(false, force, () => {});
+      const result = await write(input, false, force, () => {});
       box.close();
       if (done) done(result);
     } catch (error) { fail(error); } finally { busy = false; }

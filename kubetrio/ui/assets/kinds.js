@@ -7,7 +7,8 @@ const WORKLOADS = ["Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"
   "Service", "Ingress", "PersistentVolumeClaim", "PersistentVolume", "Namespace", "Node", "ServiceAccount", "Event"];
 
 export class Kinds {
-  constructor(list) {
+  constructor(list) { this.take(list); }
+  take(list) {
     this.all = list;
     this.byKey = new Map(list.map((kind) => [kind.key, kind]));
   }
@@ -35,9 +36,26 @@ export function basics() {
   return asked;
 }
 
+const known = new Map();  // discovery documents and their entity tags, by path
+async function read(path) {
+  const before = known.get(path) || {}, answer = await api.send("GET", path, { accept: DISCOVERY, tag: before.tag });
+  if (answer.status === 304) return false;
+  known.set(path, { tag: answer.headers.get("ETag"), document: await answer.json() });
+  return true;
+}
 async function discover() {
-  const documents = await Promise.all(["/api", "/apis"].map((path) => api.get(path, { accept: DISCOVERY })));
-  const found = new Map();
+  await Promise.all(["/api", "/apis"].map(read));
+  return new Kinds(listed());
+}
+// Whether the server serves other kinds than before; those that are known are brought up to date then.
+export async function refresh(kinds) {
+  const changes = await Promise.all(["/api", "/apis"].map(read));
+  if (!changes.includes(true)) return false;
+  kinds.take(listed());
+  return true;
+}
+function listed() {
+  const found = new Map(), documents = ["/api", "/apis"].map((path) => known.get(path).document);
   for (const document of documents) for (const group of document.items) {
     const groupName = (group.metadata && group.metadata.name) || "";
     for (const version of group.versions || []) for (const resource of version.resources || []) {
@@ -56,7 +74,7 @@ async function discover() {
   const list = [...found.values()];
   const groups = [...new Set(list.map((kind) => kind.group))];
   list.sort((a, b) => groups.indexOf(a.group) - groups.indexOf(b.group) || rank(a) - rank(b) || a.kind.localeCompare(b.kind));
-  return new Kinds(list);
+  return list;
 }
 
 export function apiVersion(kind) { return kind.group ? kind.group + "/" + kind.version : kind.version; }

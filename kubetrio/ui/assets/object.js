@@ -9,6 +9,7 @@ import { address, showKinds } from "./objects.js";
 import { yamlView } from "./text.js";
 
 const TABS = [["overview", "Overview"], ["yaml", "YAML"], ["history", "History"]];
+const DRAW_MS = 250;
 const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", gone: "deleted", kept: "as it was", list: "loading" };
 
 export function objectPage(context) {
@@ -45,8 +46,13 @@ export function objectPage(context) {
     const next = new URLSearchParams(query);
     next.set("tab", id);
     history.replaceState(null, "", link(kind, namespace, called) + "?" + next);
-    panel.replaceChildren();
+    clear();
     draw(true);
+  }
+  function clear() {
+    if (view.shown) view.shown.abort();
+    view.shown = null;
+    panel.replaceChildren();
   }
   function draw(fresh) {
     editing.disabled = deleting.disabled = fixed || !view.object || view.gone;
@@ -59,6 +65,13 @@ export function objectPage(context) {
       if (top) panel.firstChild.scrollTop = top;
     } else overview(view, panel, signal);
   }
+  // What changes often is drawn a few times a second.
+  let waiting = null;
+  function later() {
+    if (waiting !== null) { waiting = "again"; return; }
+    draw(false);
+    waiting = setTimeout(() => { const again = waiting === "again"; waiting = null; if (again && !signal.aborted) later(); }, DRAW_MS);
+  }
   function told(which, text) {
     state.className = "state " + which;
     put(state, WORDS[which]);
@@ -68,14 +81,17 @@ export function objectPage(context) {
     }
   }
   choose(chosen);
-  const take = (object, gone) => {
+  const take = (object, gone, text) => {
+    const before = view.object;
     if (object) view.object = { apiVersion: apiVersion(kind), kind: kind.kind, ...object };
     view.gone = gone;
-    if (gone) told("gone", "");
-    draw(false);
+    // Another object of the same name has other dependents and events.
+    if (before && object && before.metadata.uid !== object.metadata.uid && chosen === "overview") clear();
+    later();
+    told(gone ? "gone" : at ? "kept" : "live", text || "");
   };
   if (at) past(kind, namespace, called, at, signal).then((object) => {
-    if (object) { take(object, false); told("kept", ""); } else told("gone", "It was not there at revision " + at + ".");
+    if (object) take(object, false); else told("gone", "It was not there at revision " + at + ".");
   }, (error) => { if (error.name !== "AbortError") told("failed", error.message); });
   else api.followObject(kind, namespace, called, { signal, take, state: told });
   return h("section", { class: "page scrolls", "aria-label": kind.kind + " " + called },
@@ -103,8 +119,11 @@ function overview(view, panel, signal) {
       h("section", { class: "card all" }, h("h2", {}, "Conditions"), slots.conditions),
       h("section", { class: "card all" }, h("h2", {}, "Events"), slots.events)));
     panel.slots = slots;
-    family(view, slots.owners, signal);
-    events(view, slots.events, signal);
+    view.shown = new AbortController();
+    const { shown } = view, { signal: over } = shown;
+    signal.addEventListener("abort", () => shown.abort(), { signal: over });
+    family(view, slots.owners, over);
+    events(view, slots.events, over);
   }
   swap(panel.slots.facts, facts(meta));
   swap(panel.slots.conditions, conditions((object.status && object.status.conditions) || []));
@@ -152,15 +171,21 @@ async function family(view, slot, signal) {
 async function events(view, slot, signal) {
   const { object, context, namespace, at } = view, kind = context.kinds.named("", "events");
   if (!kind) return;
-  const fieldSelector = "involvedObject.uid=" + object.metadata.uid;
-  const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
+  const path = api.collection(kind, namespace || "default"), query = { fieldSelector: "involvedObject.uid=" + object.metadata.uid };
   try {
-    const found = (await api.get(api.collection(kind, namespace || "default"), { query: { fieldSelector, ...fixed }, signal })).items || [];
-    const when = (one) => one.lastTimestamp || one.eventTime || one.metadata.creationTimestamp;
-    found.sort((a, b) => (when(a) < when(b) ? 1 : -1));
-    if (!found.length) { swap(slot, h("p", { class: "dim" }, "There are none.")); return; }
-    swap(slot, h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Last seen", "Type", "Reason", "Count", "From", "Message"].map((one) => h("th", { scope: "col" }, one)))),
-      h("tbody", {}, found.map((one) => h("tr", {}, h("td", { class: "tight" }, stamp(when(one))), h("td", { class: one.type === "Warning" ? "warn" : "" }, name(one.type || "")), h("td", {}, name(one.reason || "")),
-        h("td", { class: "number" }, String(one.count || (one.series && one.series.count) || 1)), h("td", {}, name((one.source && one.source.component) || one.reportingComponent || "")), h("td", {}, name(one.message || ""))))))));
+    if (at) {
+      const found = await api.get(path, { query: { ...query, resourceVersion: at, resourceVersionMatch: "Exact" }, signal });
+      swap(slot, eventTable(found.items || []));
+    } else await api.followItems({ path, query, signal, changed: (items) => swap(slot, eventTable([...items.values()])) });
   } catch (error) { if (error.name !== "AbortError") swap(slot, note("bad", error.message)); }
+}
+
+const EVENT = ["Last seen", "Type", "Reason", "Count", "From", "Message"];
+function eventTable(found) {
+  if (!found.length) return h("p", { class: "dim" }, "There are none.");
+  const when = (one) => (one.series && one.series.lastObservedTime) || one.lastTimestamp || one.eventTime || one.metadata.creationTimestamp;
+  found.sort((a, b) => (when(a) < when(b) ? 1 : -1));
+  return h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, EVENT.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, found.map((one) => h("tr", {}, h("td", { class: "tight" }, stamp(when(one))), h("td", { class: one.type === "Warning" ? "warn" : "" }, name(one.type || "")), h("td", {}, name(one.reason || "")),
+      h("td", { class: "number" }, String(one.count || (one.series && one.series.count) || 1)), h("td", {}, name((one.source && one.source.component) || one.reportingComponent || "")), h("td", {}, name(one.message || "")))))));
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { h, icon, name, put, swap, button, note } from "./dom.js";
 import { Grid, columnsOf } from "./grid.js";
-import { each, link } from "./kinds.js";
+import { each, link, refresh } from "./kinds.js";
 
 const COUNTS_MS = 30000, SOON_MS = 150, LATE_MS = 5000, SPACE = "kubetrio.namespace";
 const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading" };
@@ -106,10 +106,12 @@ function namespaces(chosen, at, signal) {
   if (chosen) select.append(h("option", { value: chosen }, chosen));
   select.value = chosen;
   const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
-  api.metadata("/api/v1/namespaces", fixed, signal, 5000).then((items) => {
-    for (const item of items) if (item.metadata.name !== chosen) select.append(h("option", { value: item.metadata.name }, item.metadata.name));
-    select.value = chosen;
+  const fill = () => api.metadata("/api/v1/namespaces", fixed, signal, 5000).then((items) => {
+    const there = new Set([...select.options].map((one) => one.value));
+    for (const { metadata } of items) if (!there.has(metadata.name)) select.append(h("option", { value: metadata.name }, metadata.name));
   }, (error) => { if (error.name !== "AbortError") select.title = error.message; });
+  fill();
+  if (!at) select.addEventListener("focus", fill);  // there may be more now
   return select;
 }
 
@@ -119,11 +121,14 @@ let kept = null;  // the list of kinds stays as it is while pages change
 
 // ready: when what the page itself asks for is there; the counts come after it.
 export function showKinds({ kinds, side }, chosen, namespace, at, ready) {
-  if (!kept || kept.kinds !== kinds || kept.namespace !== namespace || kept.at !== at) {
-    if (kept) kept.leave.abort();
-    kept = build(kinds, namespace, at, ready);
+  if (!kept || kept.all !== kinds.all || kept.namespace !== namespace || kept.at !== at) {
+    const before = kept;
+    if (before) before.leave.abort();
+    kept = build(kinds, namespace, at, ready, () => showKinds({ kinds, side }, kept.chosen, namespace, at));
+    if (before) kept.resemble(before);
     swap(side, kept.element);
   } else if (!kept.element.isConnected) swap(side, kept.element);
+  kept.chosen = chosen;
   const query = new URLSearchParams();
   if (namespace) query.set("ns", namespace);
   if (at) query.set("at", at);
@@ -133,7 +138,8 @@ export function showKinds({ kinds, side }, chosen, namespace, at, ready) {
   }
 }
 
-function build(kinds, namespace, at, ready) {
+// renew: called when the server serves other kinds than these.
+function build(kinds, namespace, at, ready, renew) {
   const leave = new AbortController(), links = new Map();
   const groups = [...kinds.groups()].map(([group, list]) => {
     const items = list.map((kind) => {
@@ -146,13 +152,24 @@ function build(kinds, namespace, at, ready) {
     return h("section", {}, h("h3", {}, group || "core"), h("ul", {}, items));
   });
   const filter = h("input", { type: "text", placeholder: "Kinds", "aria-label": "Filter kinds", autocomplete: "off", spellcheck: "false" });
-  filter.addEventListener("input", () => {
+  const narrow = () => {
     const wanted = filter.value.trim().toLowerCase();
     for (const { item, kind } of links.values()) {
       item.hidden = wanted !== "" && ![kind.kind, kind.resource, kind.group, ...kind.short].some((one) => one.toLowerCase().includes(wanted));
     }
     for (const section of groups) section.hidden = [...section.querySelectorAll("li")].every((one) => one.hidden);
-  });
+  };
+  filter.addEventListener("input", narrow);
+  // What another list of kinds shows is shown here until it is known better.
+  const resemble = (other) => {
+    filter.value = other.filter.value;
+    narrow();
+    if (other.namespace !== namespace || other.at !== at) return;
+    for (const [key, { count, item }] of links) {
+      const old = other.links.get(key);
+      if (old) { swap(count, ...old.count.childNodes); item.className = old.item.className; }
+    }
+  };
   const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
   const counting = async () => {
     if (document.hidden) return;
@@ -176,8 +193,13 @@ function build(kinds, namespace, at, ready) {
   (async () => {
     try {
       await Promise.race([ready || api.pause(SOON_MS, leave.signal), api.pause(LATE_MS, leave.signal)]);
-      do { await counting(); await api.pause(COUNTS_MS, leave.signal); } while (!at);
+      for (;;) {
+        await counting();
+        if (at) return;
+        await api.pause(COUNTS_MS, leave.signal);
+        if (!document.hidden && await refresh(kinds).catch(() => false)) { renew(); return; }
+      }
     } catch { /* another namespace is shown */ }
   })();
-  return { kinds, namespace, at, leave, links, element: h("nav", { "aria-label": "Kinds by group" }, filter, groups) };
+  return { all: kinds.all, namespace, at, leave, links, filter, resemble, element: h("nav", { "aria-label": "Kinds by group" }, filter, groups) };
 }
