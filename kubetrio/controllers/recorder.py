@@ -9,7 +9,7 @@ Source: k8s.io/client-go/tools/record (``EventCorrelator``), in its defaults.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -23,7 +23,7 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.observe.logs import Log
 from kubetrio.resources.operations import Operations
-from kubetrio.resources.writes import Target
+from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import StoreError
 
@@ -36,6 +36,7 @@ MOST_WAITING = 1000
 MOST_KNOWN = 1024  # keys that a memory has; client-go has 4096
 SIMILAR, SIMILAR_S = 10, 600.0
 BURST, REFILL_S = 25, 300.0  # events about an object at once, and seconds for one more
+ATTEMPTS = 16  # to find a name
 COMBINED = "(combined from similar events): "
 
 
@@ -49,6 +50,7 @@ class Reference(NamedTuple):
         name: of the object.
         uid: of the object.
         resource_version: that was looked at, if that is known.
+        field_path: of the part of the object, empty for all of it.
     """
 
     api_version: str
@@ -57,6 +59,7 @@ class Reference(NamedTuple):
     name: str
     uid: str
     resource_version: str = ""
+    field_path: str = ""
 
     def shown(self) -> Object:
         """As a member of an event."""
@@ -67,6 +70,7 @@ class Reference(NamedTuple):
             "uid": self.uid,
             "apiVersion": self.api_version,
             "resourceVersion": self.resource_version,
+            "fieldPath": self.field_path,
         }
         return {name: value for name, value in members.items() if value}
 
@@ -125,6 +129,7 @@ class _Waiting(NamedTuple):
     reason: str
     message: str
     at: float
+    host: str
 
 
 class EventRecorder:
@@ -136,6 +141,8 @@ class EventRecorder:
         registry: what is served.
         operations: writes.
         env: wall clock.
+        writes_as: how events of a host are written; as the service account does when None.
+        most_waiting: how many wait to be written; what comes above that is lost.
     """
 
     def __init__(
@@ -145,9 +152,13 @@ class EventRecorder:
         registry: LiveRegistry,
         operations: Operations,
         env: Env,
+        *,
+        writes_as: Callable[[str], WriteOptions] | None = None,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         self._component = component
-        self._who = as_service_account(account)
+        who = as_service_account(account)
+        self._who = writes_as or (lambda _: who)
         self._kind = registry.resources["", "v1", "events"]
         self._operations = operations
         self._env = env
@@ -156,9 +167,11 @@ class EventRecorder:
         self._tokens: _Recent[tuple[float, float]] = _Recent()
         self._last = 0  # number in the name of the newest event
         # What comes while this is full is lost, as in client-go.
-        self._send, self._receive = trio.open_memory_channel[_Waiting](MOST_WAITING)
+        self._send, self._receive = trio.open_memory_channel[_Waiting](most_waiting)
 
-    def record(self, about: Reference, type_: str, reason: str, message: str) -> None:
+    def record(
+        self, about: Reference, type_: str, reason: str, message: str, host: str = ""
+    ) -> None:
         """Record an event soon; returns at once.
 
         Args:
@@ -166,9 +179,11 @@ class EventRecorder:
             type_: ``Normal`` or ``Warning``.
             reason: in one word.
             message: for people.
+            host: name of the node that the event comes from, empty for none.
         """
+        waiting = _Waiting(about, type_, reason, message, self._env.now(), host)
         try:
-            self._send.send_nowait(_Waiting(about, type_, reason, message, self._env.now()))
+            self._send.send_nowait(waiting)
         except trio.WouldBlock:
             log.warning("too many events", component=self._component, reason=reason)
 
@@ -211,7 +226,7 @@ class EventRecorder:
                 return {**old, "count": count, "lastTimestamp": now, "message": message}
 
             try:
-                await self._operations.patch(target, again, self._who)
+                await self._operations.patch(target, again, self._who(event.host))
             except ApiError as error:
                 if error.code != 404:
                     raise
@@ -219,11 +234,30 @@ class EventRecorder:
                 self._seen.put(key, known._replace(times=count))
                 return
         count, first = (known.times + 1, known.first) if known else (1, now)
-        # Two may be recorded at one time, and about objects of one name.
+        for _ in range(ATTEMPTS):
+            name = self._name(event)
+            try:
+                await self._create(event, name, message, count, first)
+            except ApiError as error:
+                # Another recorder told of the object in the same moment.
+                if error.reason != "AlreadyExists":
+                    raise
+            else:
+                self._seen.put(key, _Seen(name, count, first))
+                return
+        log.info("cannot name an event", reason=event.reason, name=event.about.name)
+
+    def _name(self, event: _Waiting) -> str:
+        """Return a name for an event; each has another, however many there are at one time."""
         self._last = max(int(event.at * 1e9), self._last + 1)
         name = f"{event.about.name}.{self._last:x}"
-        if dns1123_subdomain(name):  # not every name can begin that of an event
-            name = f"event-{self._env.new_uid()}"
+        # Not every name can begin that of an event.
+        return f"event-{self._env.new_uid()}" if dns1123_subdomain(name) else name
+
+    async def _create(
+        self, event: _Waiting, name: str, message: str, count: int, first: str
+    ) -> None:
+        namespace = event.about.namespace or "default"
         body = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -231,17 +265,20 @@ class EventRecorder:
             "involvedObject": event.about.shown(),
             "reason": event.reason,
             "message": message,
-            "source": {"component": self._component},
+            "source": {
+                "component": self._component,
+                **({"host": event.host} if event.host else {}),
+            },
             "firstTimestamp": first,
-            "lastTimestamp": now,
+            "lastTimestamp": format_time(event.at),
             "count": count,
             "type": event.type,
             "eventTime": None,
             "reportingComponent": self._component,
-            "reportingInstance": "",
+            "reportingInstance": event.host,
         }
-        await self._operations.create(Target(self._kind, namespace), body, self._who)
-        self._seen.put(key, _Seen(name, count, first))
+        who = self._who(event.host)
+        await self._operations.create(Target(self._kind, namespace), body, who)
 
     def _combined(self, event: _Waiting) -> tuple[object, str]:
         """By what the event is known, and its words."""

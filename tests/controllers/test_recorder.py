@@ -17,6 +17,7 @@ from kubetrio.controllers.recorder import (
     EventRecorder,
     Reference,
 )
+from kubetrio.simulation.nodeobjects import kubelet_of
 from kubetrio.testing.server import InProcess, open_api
 
 Object = dict[str, Any]
@@ -127,3 +128,36 @@ async def test_a_refused_event_does_not_end_the_recorder() -> None:
         recorder.record(POD._replace(name="system:x"), WARNING, "Why", "so")
         (event,) = await events_of(server)
         assert event["metadata"]["name"].startswith("event-")
+
+
+async def test_an_event_may_come_from_a_node() -> None:
+    """It names the node and the part of the object, and is written as that node's kubelet."""
+    async with open_api() as server:
+        api = server.api
+        recorder = EventRecorder(
+            "kubelet", "node-controller", api.storage.registry, api.writes.operations,
+            api.edge.env, writes_as=kubelet_of,
+        )  # fmt: skip
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(recorder.run)
+            about = POD._replace(field_path="spec.containers{c}")
+            recorder.record(about, WARNING, "Why", "so", "node-0")
+            (event,) = await events_of(server)
+            nursery.cancel_scope.cancel()
+        assert event["source"] == {"component": "kubelet", "host": "node-0"}
+        assert event["reportingInstance"] == "node-0"
+        assert event["involvedObject"]["fieldPath"] == "spec.containers{c}"
+        assert event["metadata"]["managedFields"][0]["manager"] == "kubelet"
+
+
+async def test_recorders_do_not_take_each_others_names() -> None:
+    """Two that tell of an object in the same moment."""
+    async with recording() as (server, recorder):
+        other = recorder_of(server)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other.run)
+            recorder.record(POD, WARNING, "One", "so")
+            other.record(POD, WARNING, "Two", "so")
+            events = await events_of(server)
+            nursery.cancel_scope.cancel()
+        assert {event["reason"] for event in events} == {"One", "Two"}
