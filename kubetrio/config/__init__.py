@@ -15,6 +15,7 @@ from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.root import Config
 from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
+from kubetrio.config.simulation import Simulation
 from kubetrio.config.storage import Storage
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "ServiceAccounts",
     "Services",
     "Serving",
+    "Simulation",
     "Storage",
     "edge",
 ]

@@ -24,6 +24,7 @@ from kubetrio.config.network import Kubelet, Services
 from kubetrio.config.requests import FlowControl, Requests
 from kubetrio.config.serviceaccounts import ServiceAccounts
 from kubetrio.config.serving import Serving
+from kubetrio.config.simulation import Simulation
 from kubetrio.config.storage import Storage
 
 NOWHERE = Path("/dev/null/kubetrio")
@@ -68,6 +69,7 @@ class Config(Section):
         controllers: which of them run, by name.
         certificates: what they sign and clean up.
         faults: what goes wrong on demand.
+        simulation: nodes without machines.
         feature_gates: gates that are switched from their default, by name.
         name: name of the cluster.
 
@@ -111,6 +113,7 @@ class Config(Section):
     )  # fmt: skip
     certificates: Certificates = field(default_factory=Certificates)
     faults: Faults = field(default_factory=Faults)
+    simulation: Simulation = field(default_factory=Simulation)
     feature_gates: Mapping[str, bool] = flag(
         "feature-gates", GATES, {},
         "switch features; CBORServingAndStorage=true speaks CBOR (install it in a checkout with "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, cast
 
+from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
 
 ALL, NONE = "*", "-*"
@@ -169,11 +170,35 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("", "replicationcontrollers"),
     ),
+    "simulated-node-controller": Row(
+        "kubetrio.controllers.simulation.nodes.SimulatedNodes", on_by_default=False
+    ),
+    "simulated-pod-controller": Row(
+        "kubetrio.controllers.simulation.pods.SimulatedPods", on_by_default=False
+    ),
+    "simulated-binding-controller": Row(
+        "kubetrio.controllers.simulation.binding.SimulatedBinding", on_by_default=False
+    ),
 }
+SIMULATION = tuple(name for name in TABLE if name.startswith("simulated-"))
+WORKLOADS = tuple(name for name, row in TABLE.items() if row.acts_on != ("", ""))
+WITH_NODES = (*WORKLOADS, "node-lifecycle-controller", "taint-eviction-controller", *SIMULATION)
+"""What runs beside the others in a cluster with simulated nodes."""
 
 
 class UnknownController(ValueError):
     """A controller was named that is not in the table; the text says which."""
+
+
+def wanted(config: Config) -> tuple[str, ...]:
+    """The controllers that a configuration asks for, in the words of `chosen`.
+
+    With simulated nodes ``*`` means those of workloads and of the simulation too.
+    """
+    asked = config.controllers
+    if not config.simulation.nodes or ALL not in asked or NONE in asked:
+        return asked
+    return (*asked, *WITH_NODES)
 
 
 def chosen(asked: Sequence[str], table: Mapping[str, Row] = TABLE) -> list[str]:

@@ -37,7 +37,7 @@ from kubetrio.auth.settings.live import LiveChain
 from kubetrio.bootstrap.lease import identity
 from kubetrio.config import Config
 from kubetrio.controllers.serviceaccounts.tokensecrets import last_used_labels
-from kubetrio.controllers.table import TABLE, acted_on
+from kubetrio.controllers.table import TABLE, acted_on, wanted
 from kubetrio.env import Env
 from kubetrio.faults.injector import Injector
 from kubetrio.flow.dispatcher import Dispatcher
@@ -342,7 +342,7 @@ def _writes(base: Base, rbac: Rbac, authorizer: LiveChain) -> Writes:
         inert=InertKinds(
             storage.store,
             env.now,
-            acted_on(base.config.controllers, {**TABLE, **base.parts.controllers}),
+            acted_on(wanted(base.config), {**TABLE, **base.parts.controllers}),
         ),
     )
 

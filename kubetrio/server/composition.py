@@ -28,7 +28,7 @@ from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context
-from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made
+from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made, wanted
 from kubetrio.crd.controller import CRDController
 from kubetrio.crd.webhookconversion import converters
 from kubetrio.env import Env
@@ -135,7 +135,7 @@ class Core:
             trust,
             aggregation,
         )
-        led = made(config.controllers, context, self.table)
+        led = made(wanted(config), context, self.table)
         # As post-start hooks of kube-apiserver: each server serves what its own say.
         own = [self.definitions, _repair(api), *aggregation.controllers]
         queues = [one.queue for one in (*own[1:], *led)]
@@ -166,7 +166,7 @@ def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:
     """
     table = {**TABLE, **parts.controllers}
     try:
-        chosen(config.controllers, table)
+        chosen(wanted(config), table)
     except UnknownController as error:
         raise StartError(f"--controllers: {error}") from error
     try:

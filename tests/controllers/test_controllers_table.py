@@ -12,9 +12,18 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.auth.trust import ClusterAuthorities, RootBundle
 from kubetrio.cli.flagsreference import filled
-from kubetrio.config import Config
+from kubetrio.config import Config, Simulation, Storage
 from kubetrio.controllers.controller import Context, Controller
-from kubetrio.controllers.table import TABLE, Row, UnknownController, acted_on, chosen, made
+from kubetrio.controllers.table import (
+    TABLE,
+    WITH_NODES,
+    Row,
+    UnknownController,
+    acted_on,
+    chosen,
+    made,
+    wanted,
+)
 from kubetrio.informers.informer import Item
 from kubetrio.server.files import StartError
 from kubetrio.server.parts import Parts
@@ -199,8 +208,30 @@ def test_what_is_off_is_not_loaded() -> None:
         "trio.run(main)\n"
         "off = {row.controller.rpartition('.')[0] for row in TABLE.values()\n"
         "       if not row.on_by_default}\n"
-        "off |= {'kubetrio.controllers.podcontrol'}\n"
+        "off |= {'kubetrio.controllers.podcontrol', 'kubetrio.simulation'}\n"
         "print(sorted(off & sys.modules.keys()), len(off))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[] 10\n"
+    assert done.stdout == "[] 14\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "nodes", "runs"),
+    [
+        (("*",), 0, ()),
+        (("*",), 2, WITH_NODES),
+        (("*", "-job"), 2, tuple(name for name in WITH_NODES if name != "job-controller")),
+        (("job", "simulated-node-controller"), 2, ("job-controller", "simulated-node-controller")),
+        (("*", "-*"), 2, ()),
+    ],
+)
+def test_simulated_nodes_bring_their_controllers(
+    asked: tuple[str, ...], nodes: int, runs: tuple[str, ...]
+) -> None:
+    """Where all are asked for; who names them one by one has those."""
+    memory = Storage(in_memory=True)
+    config = Config(storage=memory, controllers=asked, simulation=Simulation(nodes=nodes))
+    off = {name for name, row in TABLE.items() if not row.on_by_default}
+    assert [name for name in chosen(wanted(config)) if name in off] == [
+        name for name in TABLE if name in runs
+    ]

@@ -74,7 +74,7 @@ def fit(template: Object, node: Node) -> Fit:
     """
     spec = template.get("spec") or {}
     named = spec.get("nodeName")
-    if (named and named != node.name) or not _selected(spec, node):
+    if (named and named != node.name) or not selected(spec, node):
         return Fit(runs=False, stays=False)
     tolerations = tolerations_of(spec)
 
@@ -89,7 +89,13 @@ def fit(template: Object, node: Node) -> Fit:
     return Fit(runs=True, stays=True)
 
 
-def _selected(spec: Object, node: Node) -> bool:
+def selected(spec: Object, node: Node) -> bool:
+    """Whether a pod's selector and required affinity allow a node.
+
+    Args:
+        spec: of the pod.
+        node: the node.
+    """
     labels = dict(node.labels)
     if not (spec.get("nodeSelector") or {}).items() <= labels.items():
         return False

@@ -1,0 +1,1 @@
+"""Controllers of simulated nodes and their pods."""

@@ -1,0 +1,240 @@
+"""Lives the lives of the pods on simulated nodes: writes their statuses and events, ends them.
+
+What a pod comes to is said by a function (`kubetrio.simulation.podlife`); this asks it when a pod
+changes and when something of it is due, and writes as the kubelet of its node would.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any, NamedTuple
+
+import orjson
+
+from kubetrio.controllers.controller import Context, Controller
+from kubetrio.controllers.recorder import EventRecorder, Reference
+from kubetrio.kinds.core import nodedigests
+from kubetrio.kinds.core.pods.digests import PREFIX
+from kubetrio.machinery.status import ApiError, not_found
+from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.simulation.annotations import LOST
+from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
+from kubetrio.simulation.podlife import Held, Place, Step, settle
+from kubetrio.simulation.podstatus import OVER
+
+Object = dict[str, Any]
+
+ACCOUNT = "node-controller"
+COMPONENT = "kubelet"
+MOST_EVENTS = 20_000
+MOST_ADDRESSES = 1 << 16
+"""Addresses of a node that are given out, where its range has more."""
+
+
+class PlacedPod(NamedTuple):
+    """What is kept of a pod.
+
+    Args:
+        uid: of the pod.
+        node: its name, empty for none.
+        address: of the pod, of its own and in use.
+    """
+
+    uid: str
+    node: str
+    address: str
+
+
+def placed_view(value: bytes) -> PlacedPod:
+    """What is kept of a pod.
+
+    Args:
+        value: the stored pod.
+    """
+    pod: Object = orjson.loads(value)
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    own = not spec.get("hostNetwork") and status.get("phase") not in OVER
+    return PlacedPod(
+        uid=pod["metadata"].get("uid") or "",
+        node=spec.get("nodeName") or "",
+        address=str(status.get("podIP") or "") if own else "",
+    )
+
+
+class Addresses:
+    """The addresses of the pods on one node."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}  # by the uid of the pod
+        self._used: set[str] = set()
+        self._last = 0
+
+    def use(self, address: str, uid: str) -> None:
+        """Note that a pod has an address."""
+        if self._of.get(uid) != address:
+            self.free(uid)
+            self._of[uid] = address
+            self._used.add(address)
+
+    def free(self, uid: str) -> None:
+        """Note that a pod has no address any longer."""
+        self._used.discard(self._of.pop(uid, ""))
+
+    def take(self, cidr: str, uid: str) -> str:
+        """Return the address of a pod, or give it one; empty if none is left.
+
+        Args:
+            cidr: range of the node, empty for none.
+            uid: of the pod.
+        """
+        if uid in self._of or not cidr:
+            return self._of.get(uid, "")
+        network = ipaddress.ip_network(cidr)
+        most = min(network.num_addresses - 2, MOST_ADDRESSES)
+        for step in range(most):
+            place = (self._last + step) % most + 1
+            address = str(network[place])
+            if address not in self._used:
+                self._last = place
+                self.use(address, uid)
+                return address
+        return ""
+
+
+class SimulatedPods(Controller):
+    """The controller; its keys are namespaces and names of pods.
+
+    Args:
+        context: what it is made of.
+    """
+
+    name = "simulated-pod-controller"
+    workers = 16
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._kind = context.registry.resources["", "v1", "pods"]
+        self._events = EventRecorder(
+            COMPONENT,
+            ACCOUNT,
+            context.registry,
+            context.operations,
+            context.env,
+            writes_as=kubelet_of,
+            most_waiting=MOST_EVENTS,
+        )
+        self._held: dict[str, Held] = {}
+        self._on_node: dict[str, set[str]] = {}
+        self._addresses: dict[str, Addresses] = {}
+        nodes = context.informers.digests(nodedigests.PREFIX, simulated_view)
+        self._nodes = self.follow_digests(nodes, self._node_changed)
+        pods = context.informers.digests(PREFIX, placed_view)
+        self._pods = self.follow_digests(pods, self._pod_changed)
+        self.beside.append(self._events.run)
+
+    def _node_changed(
+        self, _: str, name: str, old: SimulatedNode | None, new: SimulatedNode | None
+    ) -> None:
+        if new is None:
+            self._addresses.pop(name, None)
+        elif new.simulated and old != new:
+            for key in self._on_node.get(name, ()):
+                self.queue.add(key)
+
+    def _pod_changed(
+        self, namespace: str, name: str, old: PlacedPod | None, new: PlacedPod | None
+    ) -> None:
+        key = f"{namespace}/{name}"
+        if old is not None and (new is None or (new.node, new.uid) != (old.node, old.uid)):
+            self._leave(key, old)
+        if new is None:
+            self._held.pop(key, None)
+            return
+        if not new.node:
+            return
+        self._on_node.setdefault(new.node, set()).add(key)
+        if new.address:
+            self._addresses_of(new.node).use(new.address, new.uid)
+        elif old is not None and old.address:
+            self._addresses_of(new.node).free(new.uid)
+        node = self._nodes.get("", new.node)
+        if node is not None and node.simulated:
+            self.queue.add(key)
+
+    def _leave(self, key: str, pod: PlacedPod) -> None:
+        """Note that a pod is no longer where it was."""
+        there = self._on_node.get(pod.node, set())
+        there.discard(key)
+        if not there:
+            self._on_node.pop(pod.node, None)
+        if pod.node in self._addresses:
+            self._addresses[pod.node].free(pod.uid)
+
+    def _addresses_of(self, node: str) -> Addresses:
+        return self._addresses.setdefault(node, Addresses())
+
+    def begin_anew(self) -> None:
+        """See `Reconciler.begin_anew`; what was kept of pods is of another time."""
+        self._held.clear()
+        for keys in self._on_node.values():
+            for key in keys:
+                self.queue.add(key)
+        super().begin_anew()
+
+    async def sync(self, key: str) -> None:
+        """Bring a pod to where it is now.
+
+        Raises:
+            ApiError: it cannot be written.
+            StoreError: the same.
+        """
+        namespace, _, name = key.partition("/")
+        placed = self._pods.get(namespace, name)
+        node = None if placed is None else self._nodes.get("", placed.node)
+        stored = await self._store.get(self._kind.key(namespace, name))
+        if placed is None or node is None or stored is None:
+            return
+        if not node.simulated or node.state == LOST or not node.address:
+            return
+        pod: Object = orjson.loads(stored.value)
+        place = Place(node.address, self._addresses_of(placed.node).take(node.pod_cidr, placed.uid))
+        step = settle(pod, place, self._held.get(key, Held()), self._env.now())
+        if step.pod is not pod:
+            step = await self._write(key, placed, place)
+        self._held[key] = step.held
+        about = Reference("v1", "Pod", namespace, name, placed.uid)
+        for said in step.events:
+            part = about._replace(field_path=said.path)
+            self._events.record(part, said.type, said.reason, said.message, placed.node)
+        if step.gone:
+            await self._delete(namespace, name, placed)
+        elif step.again_in_s is not None:
+            self.look_again_in(key, step.again_in_s)
+
+    async def _write(self, key: str, placed: PlacedPod, place: Place) -> Step:
+        """Write the status of a pod as it is now; returns what it came to."""
+        namespace, _, name = key.partition("/")
+        held, now = self._held.get(key, Held()), self._env.now()
+        step: Step | None = None
+
+        def made(old: Object) -> Object:
+            nonlocal step
+            if old["metadata"]["uid"] != placed.uid:
+                raise not_found(self._kind.group_resource, name)
+            step = settle(old, place, held, now)
+            return step.pod
+
+        target = Target(self._kind, namespace, name, "status")
+        await self._operations.patch(target, made, kubelet_of(placed.node))
+        if step is None:
+            raise AssertionError("a patch asks for the new object")
+        return step
+
+    async def _delete(self, namespace: str, name: str, placed: PlacedPod) -> None:
+        options = DeleteOptions(grace_period_s=0, uid=placed.uid)
+        target = Target(self._kind, namespace, name)
+        try:
+            await self._operations.delete(target, options, kubelet_of(placed.node))
+        except ApiError as error:
+            if error.code not in (404, 409):
+                raise
