@@ -74,6 +74,10 @@ class KubeletConfig:
     timeout_s: float = 5.0
 
 
+def _nowhere(_: str) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Backends:
     """Opens the connections of one server.
@@ -84,6 +88,8 @@ class Backends:
         own: makes, or finds, the server's own client certificate for kubelets; blocking.
         dial: opens connections.
         guard: which addresses they may lead to.
+        in_memory: whether connections to an address are in memory, where no TLS is spoken and no
+            certificate is needed.
     """
 
     config: KubeletConfig
@@ -91,6 +97,7 @@ class Backends:
     own: Callable[[], pki.KeyPair]
     dial: Dial = dial
     guard: Guard = field(default_factory=Guard)
+    in_memory: Callable[[str], bool] = _nowhere
     _contexts: dict[PeerVerification, tuple[float, ssl.SSLContext]] = field(
         init=False, default_factory=dict
     )
@@ -135,7 +142,8 @@ class Backends:
             self._judge(addresses, port_number(port), trust)
         else:
             addresses = await self.lookup(host, port, trust)
-        tls = None if trust is PeerVerification.PLAIN else Tls(await self._context(trust), host)
+        plain = trust is PeerVerification.PLAIN or all(map(self.in_memory, addresses))
+        tls = None if plain else Tls(await self._context(trust), host)
         until = trio.current_time() + self._timeout_s(trust)
         problem = DialError(f"dial tcp {join_host_port(host, port)}: i/o timeout")
         for address in addresses:

@@ -72,7 +72,7 @@ class Frame:
     Args:
         kind: what it is.
         stream: of which stream, or the number of a ping.
-        payload: bytes of the stream.
+        payload: bytes of the stream; of a frame that opens one what is behind its number.
         fin: whether the stream's other side writes no more.
     """
 
@@ -100,7 +100,7 @@ class Framing:
         block = struct.pack(">I", len(headers))
         block += b"".join(_sized(name) + _sized(value) for name, value in headers.items())
         packed = self._headers.compress(block) + self._headers.flush(zlib.Z_SYNC_FLUSH)
-        return _control(SYN_STREAM, struct.pack(">IIH", stream, 0, 0) + packed)
+        return control(SYN_STREAM, struct.pack(">IIH", stream, 0, 0) + packed)
 
     def feed(self, data: bytes) -> list[Frame]:
         """Frames, and pieces of them, that are in what was received.
@@ -133,18 +133,26 @@ class Framing:
             if len(received) < _HEAD_BYTES + size:
                 return frames
             number = int.from_bytes(received[_HEAD_BYTES : _HEAD_BYTES + 4])
-            del received[: _HEAD_BYTES + size]
             kind = first & 0xFFFF
-            frames.append(Frame(kind, number if kind == PING else number & _ID, fin=fin))
+            opening = kind == SYN_STREAM
+            rest = bytes(received[_HEAD_BYTES + 4 : _HEAD_BYTES + size]) if opening else b""
+            del received[: _HEAD_BYTES + size]
+            frames.append(Frame(kind, number if kind == PING else number & _ID, rest, fin))
 
 
-def _control(kind: int, payload: bytes) -> bytes:
+def control(kind: int, payload: bytes) -> bytes:
+    """A control frame.
+
+    Args:
+        kind: what it is.
+        payload: its bytes.
+    """
     return struct.pack(">HHI", 0x8000 | _VERSION, kind, len(payload)) + payload
 
 
 def ping(number: int) -> bytes:
     """A ping, or the answer to one: a client's own have odd numbers."""
-    return _control(PING, struct.pack(">I", number))
+    return control(PING, struct.pack(">I", number))
 
 
 def data(stream: int, payload: bytes, *, fin: bool = False) -> bytes:

@@ -174,14 +174,18 @@ TABLE: Mapping[str, Row] = {
         "kubetrio.controllers.simulation.nodes.SimulatedNodes", on_by_default=False
     ),
     "simulated-pod-controller": Row(
-        "kubetrio.controllers.simulation.pods.SimulatedPods", on_by_default=False
+        "kubetrio.controllers.simulation.pods.SimulatedPods",
+        on_by_default=False,
+        acts_on=("", "pods"),
     ),
     "simulated-binding-controller": Row(
         "kubetrio.controllers.simulation.binding.SimulatedBinding", on_by_default=False
     ),
 }
 SIMULATION = tuple(name for name in TABLE if name.startswith("simulated-"))
-WORKLOADS = tuple(name for name, row in TABLE.items() if row.acts_on != ("", ""))
+WORKLOADS = tuple(
+    name for name, row in TABLE.items() if row.acts_on != ("", "") and name not in SIMULATION
+)
 WITH_NODES = (*WORKLOADS, "node-lifecycle-controller", "taint-eviction-controller", *SIMULATION)
 """What runs beside the others in a cluster with simulated nodes."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ def make_edge(
     """
     config, env, registry = base.config, base.env, base.storage.registry
     streams: set[trio.CancelScope] = set()
-    backends = _backends(config, env, base.port)
+    backends = _backends(base)
     delegation = _delegation(base, operations, backends, streams)
     reading, writing = (
         config.flowcontrol.max_requests_inflight, config.flowcontrol.max_mutating_requests_inflight,
@@ -189,7 +190,8 @@ def _delegation(
     )
 
 
-def _backends(config: Config, env: Env, port: int) -> Backends:
+def _backends(base: Base) -> Backends:
+    config, env = base.config, base.env
     chosen = config.kubelet
     kubelets = KubeletConfig(
         certificate=chosen.client_certificate,
@@ -198,12 +200,19 @@ def _backends(config: Config, env: Env, port: int) -> Backends:
         address_types=chosen.preferred_address_types,
         timeout_s=chosen.timeout_s,
     )
-    return Backends(
+    backends = Backends(
         kubelets,
         env,
         lambda: pki.ensure_kubelet_client(config.pki_dir, now=env.utcnow()),
-        guard=_guard(config, port),
+        guard=_guard(config, base.port),
     )
+    if config.simulation.nodes:
+        from kubetrio.simulation.dialling import SimulatedDial
+        from kubetrio.simulation.nodeobjects import is_kubelet
+
+        simulated = SimulatedDial(backends.dial, base.storage.informers)
+        return replace(backends, dial=simulated, in_memory=is_kubelet)
+    return backends
 
 
 def _front_proxy(config: Config, env: Env) -> pki.KeyPair:

@@ -158,11 +158,9 @@ def with_status(node: Object, now: float) -> Object:
     ready = (meta.get("annotations") or {}).get(STATE) != NOT_READY
     index = index_of((node.get("spec") or {}).get("podCIDR") or "") or 0
     host = _NODES.network_address + (index + 1)
-    name, labels = meta["name"], meta.get("labels") or {}
-    addresses = [
-        {"type": "InternalIP", "address": str(host)},
-        {"type": "Hostname", "address": name},
-    ]
+    labels = meta.get("labels") or {}
+    # No name: kubelets are reached by the first type that there is, and no name server knows this.
+    addresses = [{"type": "InternalIP", "address": str(host)}]
     info = {
         "machineID": meta.get("uid", "").replace("-", ""),
         "systemUUID": meta.get("uid", ""),

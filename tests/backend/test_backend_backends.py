@@ -193,3 +193,27 @@ async def test_the_server_does_not_connect_to_itself(certificates: pki.Pki) -> N
     with pytest.raises(DialError, match="nobody there"):
         await made.connect("127.0.0.1", "10250", PeerVerification.KUBELET)
     assert dialled == ["10.0.0.9:10250", "127.0.0.1:10250"]
+
+
+async def test_no_certificate_is_needed_in_memory(mock_clock: trio.testing.MockClock) -> None:
+    """Connections to kubelets that are simulated carry no TLS; those to others do."""
+    seen: list[tuple[str, bool]] = []
+
+    async def look(address: str, port: str, tls: Tls | None, timeout_s: float) -> Transport:
+        seen.append((address, tls is not None))
+        raise DialError("no")
+
+    def own() -> pki.KeyPair:
+        raise pki.PkiError("there is none")
+
+    backends = Backends(
+        KubeletConfig(),
+        seeded(0),
+        own,
+        dial=look,
+        in_memory=lambda address: address == "198.18.0.1",
+    )
+    for address in ("198.18.0.1", "192.0.2.1"):
+        with pytest.raises(DialError, match="no"):
+            await backends.connect(address, "10250", PeerVerification.KUBELET)
+    assert seen == [("198.18.0.1", False)]

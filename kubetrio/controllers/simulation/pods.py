@@ -6,8 +6,7 @@ changes and when something of it is due, and writes as the kubelet of its node w
 
 from __future__ import annotations
 
-import ipaddress
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -19,86 +18,14 @@ from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.simulation.annotations import LOST
 from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
+from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
 from kubetrio.simulation.podlife import Held, Place, Step, settle
-from kubetrio.simulation.podstatus import OVER
 
 Object = dict[str, Any]
 
 ACCOUNT = "node-controller"
 COMPONENT = "kubelet"
 MOST_EVENTS = 20_000
-MOST_ADDRESSES = 1 << 16
-"""Addresses of a node that are given out, where its range has more."""
-
-
-class PlacedPod(NamedTuple):
-    """What is kept of a pod.
-
-    Args:
-        uid: of the pod.
-        node: its name, empty for none.
-        address: of the pod, of its own and in use.
-    """
-
-    uid: str
-    node: str
-    address: str
-
-
-def placed_view(value: bytes) -> PlacedPod:
-    """What is kept of a pod.
-
-    Args:
-        value: the stored pod.
-    """
-    pod: Object = orjson.loads(value)
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    own = not spec.get("hostNetwork") and status.get("phase") not in OVER
-    return PlacedPod(
-        uid=pod["metadata"].get("uid") or "",
-        node=spec.get("nodeName") or "",
-        address=str(status.get("podIP") or "") if own else "",
-    )
-
-
-class Addresses:
-    """The addresses of the pods on one node."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}  # by the uid of the pod
-        self._used: set[str] = set()
-        self._last = 0
-
-    def use(self, address: str, uid: str) -> None:
-        """Note that a pod has an address."""
-        if self._of.get(uid) != address:
-            self.free(uid)
-            self._of[uid] = address
-            self._used.add(address)
-
-    def free(self, uid: str) -> None:
-        """Note that a pod has no address any longer."""
-        self._used.discard(self._of.pop(uid, ""))
-
-    def take(self, cidr: str, uid: str) -> str:
-        """Return the address of a pod, or give it one; empty if none is left.
-
-        Args:
-            cidr: range of the node, empty for none.
-            uid: of the pod.
-        """
-        if uid in self._of or not cidr:
-            return self._of.get(uid, "")
-        network = ipaddress.ip_network(cidr)
-        most = min(network.num_addresses - 2, MOST_ADDRESSES)
-        for step in range(most):
-            place = (self._last + step) % most + 1
-            address = str(network[place])
-            if address not in self._used:
-                self._last = place
-                self.use(address, uid)
-                return address
-        return ""
 
 
 class SimulatedPods(Controller):

@@ -11,7 +11,6 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.config import Simulation
-from kubetrio.controllers.simulation.pods import Addresses
 from kubetrio.controllers.table import WITH_NODES
 from kubetrio.testing.controllers import running
 from kubetrio.testing.server import InProcess, open_api
@@ -161,18 +160,3 @@ async def test_pods_on_other_nodes_are_left_alone(autojump_clock: MockClock) -> 
         await trio.sleep(20)
         (found,) = await pods_of(client)
         assert found["status"]["phase"] == "Pending"
-
-
-def test_addresses_are_given_once() -> None:
-    """A pod that asks again has the same; what is free again is given last."""
-    addresses = Addresses()
-    cidr = "10.0.0.0/29"
-    assert [addresses.take(cidr, uid) for uid in "aab"] == ["10.0.0.1", "10.0.0.1", "10.0.0.2"]
-    addresses.free("a")
-    assert [addresses.take(cidr, uid) for uid in "cdefgh"] == [
-        "10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.1", "",
-    ]  # fmt: skip
-    addresses.use("10.0.0.6", "f")
-    addresses.use("10.0.0.5", "f")
-    assert addresses.take(cidr, "h") == "10.0.0.6"
-    assert addresses.take("", "z") == ""
