@@ -11,6 +11,7 @@ from kubetrio.simulation.podstatus import OVER
 
 Object = dict[str, Any]
 
+SCHEDULER = "default-scheduler"
 MOST_ADDRESSES = 1 << 16
 """Addresses of a node that are given out, where its range has more."""
 
@@ -22,11 +23,20 @@ class PlacedPod(NamedTuple):
         uid: of the pod.
         node: its name, empty for none.
         address: of the pod, of its own and in use.
+        over: whether it has ended for good.
+        waits: whether it waits for a node that the default scheduler gives.
     """
 
     uid: str
     node: str
     address: str
+    over: bool
+    waits: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes room on its node."""
+        return bool(self.node) and not self.over
 
 
 def placed_view(value: bytes) -> PlacedPod:
@@ -36,13 +46,18 @@ def placed_view(value: bytes) -> PlacedPod:
         value: the stored pod.
     """
     pod: Object = orjson.loads(value)
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    own = not spec.get("hostNetwork") and status.get("phase") not in OVER
-    return PlacedPod(
-        uid=pod["metadata"].get("uid") or "",
-        node=spec.get("nodeName") or "",
-        address=str(status.get("podIP") or "") if own else "",
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    over, node = status.get("phase") in OVER, spec.get("nodeName") or ""
+    own = not spec.get("hostNetwork") and not over
+    waits = (
+        not node
+        and not over
+        and not spec.get("schedulingGates")
+        and not meta.get("deletionTimestamp")
+        and spec.get("schedulerName") == SCHEDULER
     )
+    address = str(status.get("podIP") or "") if own else ""
+    return PlacedPod(meta.get("uid") or "", node, address, over, waits)
 
 
 class Addresses:

@@ -20,7 +20,28 @@ from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
 def test_addresses_in_use(spec: dict[str, object], phase: str, address: str) -> None:
     """A pod that is over has none, and one on the host's network none of its own."""
     pod = {"metadata": {"uid": "u"}, "spec": spec, "status": {"phase": phase, "podIP": "10.0.0.1"}}
-    assert placed_view(orjson.dumps(pod)) == PlacedPod("u", "n", address)
+    over = phase != "Running"
+    placed = placed_view(orjson.dumps(pod))
+    assert placed == PlacedPod("u", "n", address, over=over, waits=False)
+    assert placed.counts is not over
+
+
+@pytest.mark.parametrize(
+    ("spec", "meta", "waits"),
+    [
+        ({}, {}, True),
+        ({"nodeName": "n"}, {}, False),
+        ({"schedulerName": "mine"}, {}, False),
+        ({"schedulingGates": [{"name": "later"}]}, {}, False),
+        ({}, {"deletionTimestamp": "now"}, False),
+    ],
+)
+def test_pods_that_wait_for_a_node(
+    spec: dict[str, object], meta: dict[str, object], waits: bool
+) -> None:
+    """Those without one that the default scheduler would give one."""
+    pod = {"metadata": {"uid": "u", **meta}, "spec": {"schedulerName": "default-scheduler", **spec}}
+    assert placed_view(orjson.dumps(pod)).waits is waits
 
 
 def test_addresses_are_given_once() -> None:

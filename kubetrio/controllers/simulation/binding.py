@@ -33,11 +33,12 @@ from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.serverwrites import update_as_server
 from kubetrio.resources.writes import Target, WriteOptions
 from kubetrio.simulation.annotations import NODE
-from kubetrio.simulation.podstatus import OVER, SCHEDULED
+from kubetrio.simulation.placedpods import SCHEDULER, PlacedPod, placed_view
+from kubetrio.simulation.podstatus import SCHEDULED
 
 Object = dict[str, Any]
 
-ACCOUNT, COMPONENT, SCHEDULER = "node-controller", "default-scheduler", "default-scheduler"
+ACCOUNT = "node-controller"
 MOST_EVENTS = 20_000
 TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 """Labels that a pod takes over from its node."""
@@ -55,20 +56,6 @@ class Room(NamedTuple):
     pods: int
 
 
-class Waiting(NamedTuple):
-    """What is kept of a pod.
-
-    Args:
-        node: its name, empty for none.
-        counts: whether it takes room there.
-        waits: whether it waits for a node.
-    """
-
-    node: str
-    counts: bool
-    waits: bool
-
-
 def room_view(value: bytes) -> Room:
     """What is kept of a node.
 
@@ -79,25 +66,6 @@ def room_view(value: bytes) -> Room:
     simulated = (node["metadata"].get("annotations") or {}).get(NODE) == "true"
     pods = ((node.get("status") or {}).get("allocatable") or {}).get("pods") or "0"
     return Room(node_view(value), amount_of(pods).value() if simulated else 0)
-
-
-def waiting_view(value: bytes) -> Waiting:
-    """What is kept of a pod.
-
-    Args:
-        value: the stored pod.
-    """
-    pod: Object = orjson.loads(value)
-    spec, over = pod.get("spec") or {}, (pod.get("status") or {}).get("phase") in OVER
-    node = spec.get("nodeName") or ""
-    waits = (
-        not node
-        and not over
-        and not spec.get("schedulingGates")
-        and not pod["metadata"].get("deletionTimestamp")
-        and spec.get("schedulerName") == SCHEDULER
-    )
-    return Waiting(node, bool(node) and not over, waits)
 
 
 def scheduler(_: str = "") -> WriteOptions:
@@ -177,7 +145,7 @@ class SimulatedBinding(Controller):
         super().__init__(context)
         self._kind = context.registry.resources["", "v1", "pods"]
         self._events = EventRecorder(
-            COMPONENT,
+            SCHEDULER,
             ACCOUNT,
             context.registry,
             context.operations,
@@ -189,7 +157,7 @@ class SimulatedBinding(Controller):
         self._stranded: set[str] = set()  # keys of pods for which no node was found
         nodes = context.informers.digests(nodedigests.PREFIX, room_view)
         self._nodes = self.follow_digests(nodes, self._node_changed)
-        pods = context.informers.digests(PREFIX, waiting_view)
+        pods = context.informers.digests(PREFIX, placed_view)
         self._pods = self.follow_digests(pods, self._pod_changed)
         self.beside.append(self._events.run)
 
@@ -201,13 +169,13 @@ class SimulatedBinding(Controller):
             self._try_again()
 
     def _pod_changed(
-        self, namespace: str, name: str, old: Waiting | None, new: Waiting | None
+        self, namespace: str, name: str, old: PlacedPod | None, new: PlacedPod | None
     ) -> None:
         key = f"{namespace}/{name}"
         if new is None or not new.waits:
             self._stranded.discard(key)
         if new is not None and new.waits:
-            if old != new:
+            if old is None or not old.waits or old.uid != new.uid:
                 self.queue.add(key)
             return  # it may be about to be bound, and is counted then
         self._seats.put(key, new.node if new is not None and new.counts else "")

@@ -127,7 +127,7 @@ class SimulatedPods(Controller):
         place = Place(node.address, self._addresses_of(placed.node).take(node.pod_cidr, placed.uid))
         step = settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
-            step = await self._write(key, placed, place)
+            step = await self._write(key, placed, place, step, str(stored.revision))
         self._held[key] = step.held
         about = Reference("v1", "Pod", namespace, name, placed.uid)
         for said in step.events:
@@ -138,24 +138,37 @@ class SimulatedPods(Controller):
         elif step.again_in_s is not None:
             self.look_again_in(key, step.again_in_s)
 
-    async def _write(self, key: str, placed: PlacedPod, place: Place) -> Step:
-        """Write the status of a pod as it is now; returns what it came to."""
+    async def _write(
+        self, key: str, placed: PlacedPod, place: Place, step: Step, version: str
+    ) -> Step:
+        """Write the status of a pod as it is now; returns what it came to.
+
+        Args:
+            key: of the pod.
+            placed: which one is meant.
+            place: where it runs.
+            step: what it comes to if it is still the one that was looked at.
+            version: of that one.
+
+        Raises:
+            ApiError: it cannot be written, or is another pod now.
+        """
         namespace, _, name = key.partition("/")
-        held, now = self._held.get(key, Held()), self._env.now()
-        step: Step | None = None
+        held, now, taken = self._held.get(key, Held()), self._env.now(), step
 
         def made(old: Object) -> Object:
-            nonlocal step
+            nonlocal taken
             if old["metadata"]["uid"] != placed.uid:
                 raise not_found(self._kind.group_resource, name)
-            step = settle(old, place, held, now)
-            return step.pod
+            if old["metadata"].get("resourceVersion") == version:
+                taken = step
+                return {**old, "status": step.pod["status"]}
+            taken = settle(old, place, held, now)
+            return taken.pod
 
         target = Target(self._kind, namespace, name, "status")
         await self._operations.patch(target, made, kubelet_of(placed.node))
-        if step is None:
-            raise AssertionError("a patch asks for the new object")
-        return step
+        return taken
 
     async def _delete(self, namespace: str, name: str, placed: PlacedPod) -> None:
         options = DeleteOptions(grace_period_s=0, uid=placed.uid)
