@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random  # noqa: TID251  (this is the one place)
+import socket
 import threading  # noqa: TID251  (this is the one place)
 import time  # noqa: TID251  (this is the one place)
 from collections.abc import Callable, Iterator
@@ -212,6 +213,7 @@ class Env:
         clients_now: wall clock of clients, where it is another; certificates are made by it.
         judges_now: wall clock by which clients' certificates are judged; None: `clients_now`, or
             `now` where that is None.
+        hostname: name of the machine, by which a server names its own Lease.
     """
 
     now: Callable[[], float] = time.time
@@ -224,6 +226,7 @@ class Env:
     own_thread: Callable[[], AbstractContextManager[Worker]] | None = own_thread
     clients_now: Callable[[], float] | None = None
     judges_now: Callable[[], float] | None = None
+    hostname: Callable[[], str] = socket.gethostname
 
     def for_storage(self) -> Env:
         """Return a copy with the store's threads for blocking calls."""
@@ -266,6 +269,8 @@ _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 STARTED = 1_700_000_000.0
 """Wall clock at the first look of a seeded `Env`, unless said otherwise."""
+SEEDED_HOST = "kubetrio"
+"""Name of the machine in a seeded `Env`, whichever that is."""
 
 
 def seeded(seed: int, *, start: float | None = None) -> Env:
@@ -303,6 +308,7 @@ def seeded(seed: int, *, start: float | None = None) -> Env:
         bodies=None,
         own_thread=None,
         clients_now=time.time if start is None else None,
+        hostname=lambda: SEEDED_HOST,
     )
 
 

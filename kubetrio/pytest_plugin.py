@@ -65,23 +65,14 @@ def _config(data_dir: Path, flags: list[str]) -> Config:
     Raises:
         UsageError: a flag cannot be used.
     """
-    from kubetrio.config import ConfigError
-    from kubetrio.flags import parser
-
-    class Flags(parser.Parser):
-        def error(self, message: str) -> Any:
-            raise pytest.UsageError(f"flags of kubetrio: {message}")
+    from kubetrio.flags.given import FlagsError, configured
 
     # Nothing has to outlive the session, so no write waits for the disk.
-    own = ["--data-dir", str(data_dir), "--secure-port=0", "--durability=normal"]
-    describes = Flags(prog="kubetrio serve")
-    parser.add_serve(describes)
-    given = {flag.partition("=")[0] for flag in flags}
-    chosen = [*own[:2], *(flag for flag in own[2:] if flag.partition("=")[0] not in given)]
+    own = [f"--data-dir={data_dir}", "--secure-port=0", "--durability=normal"]
     try:
-        return parser.made(describes.parse_args([*chosen, *flags]))[0]
-    except ConfigError as problem:
-        raise pytest.UsageError(f"flags of kubetrio: {problem.by_flag()}") from problem
+        return configured(own, flags)
+    except FlagsError as problem:
+        raise pytest.UsageError(f"flags of kubetrio: {problem}") from problem
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ import pytest
 import trio
 import trio.testing
 
+from kubetrio.harness.transport import memory_pair
 from kubetrio.http.tls import TlsConfig, tls_context
-from kubetrio.testing.transport import memory_pair
 from kubetrio.tls import pki
 from kubetrio.transport import PlainTransport, TlsTransport, Transport
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from socket import gethostname
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
@@ -229,7 +228,7 @@ def _methods(base: Base) -> Methods:
         base.outgoing,
         base.reloader,
         base.metrics,
-        lambda: identity(gethostname()),
+        lambda: identity(base.env.hostname()),
     )
 
 

@@ -255,14 +255,14 @@ def _proxies(
     )
 
 
-def _lease(config: Config, api: Pipeline, port: int) -> IdentityLease:
+def _lease(config: Config, api: Pipeline, env: Env, port: int) -> IdentityLease:
     """What says that the server is there."""
     return IdentityLease(
         api.storage.registry,
         api.writes.operations,
         api.storage.store,
-        api.edge.env,
-        hostname=socket.gethostname(),
+        env,
+        hostname=env.hostname(),
         address=f"{bracketed(config.serving.public_address)}:{port}",
         renew_s=config.storage.lease_renew_s,
     )
@@ -322,7 +322,7 @@ async def _opened(
             listeners = Listeners(config, api, sockets, tls, env)
             tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, pki_files)
             async with trio.open_nursery() as nursery:
-                lease = _lease(config, api, port)
+                lease = _lease(config, api, env, port)
                 resets = await core.keep(nursery, spared=[lease.key])
                 for name, task in _upkeep(config, env).items():
                     nursery.start_soon(run_forever_with_backoff, task, name, name=name)

@@ -36,6 +36,11 @@ class CommitHooks:
         """Tell one more listener of gaps, behind the others."""
         self._gap_hooks.append(hook)
 
+    def clear(self) -> None:
+        """Tell no listener any more."""
+        self._hooks.clear()
+        self._gap_hooks.clear()
+
     def tell(self, events: Sequence[Event]) -> None:
         """Tell all of a commit; never raises an `Exception`."""
         self._tell(self._hooks, events, events[-1].revision)

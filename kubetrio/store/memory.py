@@ -86,6 +86,10 @@ class InMemoryStore(MemoryTable, SoleWriter):
         """Add a listener of the commit stream."""
         self._hooks.add(hook)
 
+    def forget_listeners(self) -> None:
+        """Tell no listener of commits any more: the server that listened has ended."""
+        self._hooks.clear()
+
     def on_progress(self, hook: ProgressHook) -> None:
         """Do nothing: each revision has an event."""
 

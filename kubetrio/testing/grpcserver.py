@@ -1,6 +1,6 @@
 """A gRPC server in memory that does what a test says, by the library h2.
 
-Each connection is a pair of `kubetrio.testing.transport`; each method has a handler.  A handler
+Each connection is a pair of `kubetrio.harness.transport`; each method has a handler.  A handler
 takes messages, answers, and ends the call as it likes: with a status, a reset, or not at all.
 """
 
@@ -16,7 +16,7 @@ import h2.events
 import h2.settings
 import trio
 
-from kubetrio.testing.transport import MemoryTransport, memory_pair
+from kubetrio.harness.transport import MemoryTransport, memory_pair
 
 
 class ServedCall:

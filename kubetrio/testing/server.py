@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from kubetrio.client.client import LOOPBACK
 from kubetrio.client.client import Client as InProcessClient
 from kubetrio.config import Admission, Config, Serving, Storage
 from kubetrio.env import Env, seeded
+from kubetrio.harness.scheduler import seed_scheduler
+from kubetrio.harness.transport import CAPACITY_BYTES
 from kubetrio.http.bridge import Bridge
 from kubetrio.http.connections import ConnectionLimits, Connections, connection_families
 from kubetrio.http.limits import H1Config
@@ -38,7 +40,6 @@ from kubetrio.server.health import State
 from kubetrio.server.parts import Parts
 from kubetrio.server.resetting import SnapshotRestorer
 from kubetrio.testing.client import ADMIN, Client, connect
-from kubetrio.testing.transport import CAPACITY_BYTES
 from kubetrio.tls.pki import Pki
 
 ADDRESS = "192.0.2.10"  # only words in documents: nothing listens
@@ -102,20 +103,6 @@ def in_memory(data_dir: Path) -> Config:
     )
 
 
-def seed_scheduler(seed: int) -> None:
-    """Make the order of tasks a function of the seed from here on, for the whole process.
-
-    Trio runs the tasks of a batch in random order, so that no program relies on one.  Its seed is
-    not public (trio#239): this is the one function that touches it.
-
-    Args:
-        seed: seed of the scheduler's random generator.
-    """
-    run = trio._core._run  # noqa: SLF001  (see above)
-    vars(run)["_ALLOW_DETERMINISTIC_SCHEDULING"] = True
-    run._r.seed(seed)  # noqa: SLF001
-
-
 @ungrouped
 @asynccontextmanager
 async def open_api(
@@ -159,34 +146,6 @@ async def open_api(
                     assembly=core.assembly, env=env, config=config, state=core.state, resets=resets
                 )
                 nursery.cancel_scope.cancel()
-
-
-@ungrouped
-@asynccontextmanager
-async def open_cluster(
-    *,
-    seed: int = 0,
-    env: Env | None = None,
-    config: Config | None = None,
-    parts: Parts | None = None,
-) -> AsyncIterator[InProcess]:
-    """Run a server that does all that ``kubetrio serve`` does, and begin when it is at rest.
-
-    CRDController are served, namespaces empty themselves, garbage is collected, every namespace has
-    its account, and pods without one are refused.  `open_api` does nothing of its own accord: the
-    client's writes are the only ones, and what is tested is one part.
-
-    Args:
-        seed: see `open_api`.
-        env: see `open_api`.
-        config: another configuration; a temporary data directory without durability when None.
-        parts: what is added to it.
-    """
-    with tempfile.TemporaryDirectory(prefix="kubetrio-") as directory:
-        config = config or replace(in_memory(Path(directory)), admission=Admission())
-        async with open_api(seed=seed, env=env, config=config, parts=parts, kept=True) as server:
-            await server.resets.settled()
-            yield server
 
 
 def bridge_to(handle: Handle, env: Env, config: H1Config | None = None) -> Bridge:

@@ -66,6 +66,8 @@ def sign(
     ca: x509.Certificate | None,
     names: frozenset[str],
     now: dt.datetime,
+    *,
+    serial: int | None = None,
 ) -> x509.Certificate:
     """A new certificate.
 
@@ -76,6 +78,7 @@ def sign(
         ca: the authority; None for its own certificate.
         names: DNS names and IP addresses it is good for.
         now: the time, in UTC.
+        serial: its number; a random one when None.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -90,7 +93,7 @@ def sign(
         .subject_name(subject)
         .issuer_name(ca.subject if ca else subject)
         .public_key(public)
-        .serial_number(x509.random_serial_number())
+        .serial_number(serial or x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
         .not_valid_after(min(ends, ca.not_valid_after_utc) if ca else ends)
         .add_extension(x509.BasicConstraints(ca=ca is None, path_length=None), critical=True)

@@ -9,7 +9,7 @@ from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode
 
 from kubetrio.backend.tunnel import send_all
 from kubetrio.backend.websocket import WebSocketTransport, accept_head
-from kubetrio.testing.transport import MemoryTransport, memory_pair
+from kubetrio.harness.transport import MemoryTransport, memory_pair
 
 
 class Peer:

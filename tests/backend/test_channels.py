@@ -6,7 +6,7 @@ import pytest
 from wsproto.frame_protocol import CloseReason, FrameProtocol, Opcode
 
 from kubetrio.backend.channels import CLOSE, ERROR, RESIZE, STDIN, Channels, Piece
-from kubetrio.testing.transport import MemoryTransport, memory_pair
+from kubetrio.harness.transport import MemoryTransport, memory_pair
 
 TEXT = b"0123456789" * 20
 

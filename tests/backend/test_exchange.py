@@ -7,8 +7,8 @@ import trio
 import trio.testing
 
 from kubetrio.backend.exchange import BackendError, Exchange, Upload, encode_head
+from kubetrio.harness.transport import MemoryTransport, memory_pair
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.transport import MemoryTransport, memory_pair
 
 HEAD = encode_head("GET", "/x?y=1", [(b"host", b"h"), (b"x-one-two", b"3")])
 

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from kubetrio.backend.tunnel import splice
-from kubetrio.testing.transport import MemoryTransport, memory_pair
+from kubetrio.harness.transport import MemoryTransport, memory_pair
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from kubetrio.cli import main
 from kubetrio.config import Config, Serving
 from kubetrio.config.flag import rows
 from kubetrio.config.kinds import FILE, FILES
+from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.server import open_server
-from kubetrio.testing.environment import Fault, FaultyDisk
 
 
 @pytest.fixture

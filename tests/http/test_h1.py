@@ -19,6 +19,7 @@ from kubetrio.api.response import (
     error_response,
 )
 from kubetrio.env import Env, seeded
+from kubetrio.harness.transport import memory_pair
 from kubetrio.http.channel import MAX_PARKED_BYTES
 from kubetrio.http.h1 import DRAIN_S, Connection, Upgrade
 from kubetrio.http.heads import DateHeader
@@ -26,7 +27,6 @@ from kubetrio.http.limits import H1Config, Phase, SweepClock
 from kubetrio.machinery.identity import UserInfo
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import BadAnswer, connect, converse, encode_request
-from kubetrio.testing.transport import memory_pair
 
 LIMIT = 1000  # bytes of a body
 SMALL = H1Config(max_head_bytes=2048, max_body_bytes=LIMIT)

@@ -14,13 +14,14 @@ from kubetrio.api.request import Request, parse_query, resolve
 from kubetrio.api.response import Response
 from kubetrio.config import Storage
 from kubetrio.env import Env, seeded
+from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.observe.logs import TextFormatter
 from kubetrio.server.health import State, health_checks
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.prober import FRESH_S
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.client import Client
-from kubetrio.testing.environment import Fault, FaultyDisk, Hold, gated
+from kubetrio.testing.environment import Hold, gated
 from kubetrio.testing.server import InProcess
 
 VERBOSE_LIVEZ = "[+]ping ok\n[+]log ok\n"

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.harness.transport import memory_pair
 from kubetrio.store.etcd.connection import Connection, ConnectionSettings
 from kubetrio.store.etcd.errors import (
     Compacted,
@@ -20,7 +21,6 @@ from kubetrio.store.etcd.errors import (
     Unavailable,
 )
 from kubetrio.testing.grpcserver import GrpcServer, ServedCall
-from kubetrio.testing.transport import memory_pair
 
 PATH = "/etcdserverpb.KV/Range"
 SETTINGS = ConnectionSettings(

@@ -11,11 +11,11 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
+from kubetrio.harness.transport import MemoryTransport
 from kubetrio.store.etcd.dialing import Endpoint
 from kubetrio.store.etcd.errors import Code, EtcdError, Unavailable
 from kubetrio.store.etcd.pool import Pool, PoolSettings
 from kubetrio.testing.grpcserver import GrpcServer, ServedCall
-from kubetrio.testing.transport import MemoryTransport
 
 PATH = "/etcdserverpb.KV/Range"
 ENDPOINTS = [Endpoint(f"http://{name}:1", name, 1, False) for name in ("a", "b", "c")]

@@ -10,6 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
+from kubetrio.harness.transport import MemoryTransport
 from kubetrio.store.etcd.client import Client, ClientSettings, open_client
 from kubetrio.store.etcd.dialing import Endpoint
 from kubetrio.store.etcd.errors import (
@@ -25,7 +26,6 @@ from kubetrio.store.etcd.messages import message_class
 from kubetrio.store.etcd.requests import Alarm, Get, Put, encode
 from kubetrio.store.etcd.watching import WatchSettings
 from kubetrio.testing.grpcserver import GrpcServer, ServedCall
-from kubetrio.testing.transport import MemoryTransport
 
 A = b"/a"
 SETTINGS = ClientSettings(endpoints=["http://a", "http://b"], max_request_bytes=10_000)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
+from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.store.errors import Compacted, FutureRevision, StoreUnavailable
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import database
@@ -22,7 +23,7 @@ from kubetrio.store.sqlite.compaction import LARGEST_STEP, next_step
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.store.sqlite.settings import StoreConfig
-from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
+from kubetrio.testing.environment import Gate, Hold, gated
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")

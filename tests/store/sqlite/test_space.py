@@ -9,6 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from kubetrio.env import seeded
+from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.store.errors import StoreFull
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import reserve
@@ -18,7 +19,6 @@ from kubetrio.store.sqlite.reserve import FILE_NAME
 from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S
-from kubetrio.testing.environment import Fault, FaultyDisk
 
 KEYS = Range.prefix("k")
 CONFIG = StoreConfig(durability="normal", reserve_bytes=1 << 20)

@@ -15,6 +15,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import run_inline, seeded
+from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.store.errors import (
     DataDirectoryLocked,
     FutureRevision,
@@ -38,7 +39,7 @@ from kubetrio.store.sqlite.revisions import (
     SqliteStore,
     StoreConfig,
 )
-from kubetrio.testing.environment import Fault, FaultyDisk, Gate, Hold, gated
+from kubetrio.testing.environment import Gate, Hold, gated
 
 KEYS = Range.prefix("k")
 NORMAL = StoreConfig(durability="normal")

@@ -8,8 +8,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.harness import Harness, Setup, open_harness, run
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.server import InProcess, open_cluster
 
 Object = dict[str, Any]
 POD = {"containers": [{"name": "c", "image": "i"}]}
@@ -33,7 +33,7 @@ def made(kind: str, name: str, namespace: str = "", **more: Any) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, **place}, **more}
 
 
-async def live(server: InProcess) -> list[str]:
+async def live(server: Harness) -> list[str]:
     """What a program does first, and what it finds."""
     client = server.client()
     pod = await client.create(made("Pod", "p", "default", spec=POD))
@@ -63,18 +63,10 @@ async def live(server: InProcess) -> list[str]:
 
 async def test_it_is_whole_when_the_block_begins(autojump_clock: MockClock) -> None:
     """Accounts are there, definitions are served, garbage and namespaces go."""
-    async with open_cluster(seed=1) as server:
+    async with open_harness(Setup(seed=1)) as server:
         await live(server)
 
 
 def test_a_seed_decides_what_is_found() -> None:
     """On a mock clock, with all that runs inside."""
-
-    async def main() -> list[str]:
-        async with open_cluster(seed=3) as server:
-            return await live(server)
-
-    def run() -> list[str]:
-        return trio.run(main, clock=MockClock(autojump_threshold=0))
-
-    assert run() == run()
+    assert run(live, Setup(seed=3)) == run(live, Setup(seed=3))
