@@ -81,6 +81,7 @@ COMMANDS = (
     Command("verify", "check a data directory or a backup", "verify"),
     Command("history", "list the former states of an object", "history"),
     Command("diff", "show what changed between two revisions", "diff"),
+    Command("replay", "do the requests of a script again and compare the answers", "replay"),
     Command("ui", "show a server's pages in a browser", "ui"),
     Command("compact", "forget former states and give their room back", "compact"),
     Command("gen-types", "print Python types of custom resources", "gentypes"),

@@ -35,10 +35,11 @@ ROLE = re.compile(r"``([^`]+)``")
 
 def page(module: ModuleType = kubetrio.embedding) -> str:
     """The page."""
-    return HEAD + "".join(_sections(module))
+    return HEAD + "".join(sections(module))
 
 
-def _sections(module: ModuleType) -> Iterator[str]:
+def sections(module: ModuleType) -> Iterator[str]:
+    """Sections of the names that a module makes public, in the order of the alphabet."""
     for name in sorted(module.__all__, key=str.lower):
         found = getattr(module, name)
         if inspect.isclass(found):
@@ -47,7 +48,8 @@ def _sections(module: ModuleType) -> Iterator[str]:
         elif callable(found):
             yield _entry(name, found)
     constants = [name for name in module.__all__ if not callable(getattr(module, name))]
-    yield f"\n## Constants\n\n{', '.join(f'`{name}`' for name in constants)}\n"
+    if constants:
+        yield f"\n## Constants\n\n{', '.join(f'`{name}`' for name in constants)}\n"
 
 
 def _members(found: type) -> Iterator[str]:

@@ -6,7 +6,7 @@ raises `BadAnswer`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ class Answer:
 def encode_request(
     method: str,
     target: str,
-    headers: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | Sequence[tuple[str, str]] | None = None,
     body: bytes | None = None,
 ) -> bytes:
     """A request as bytes: with Host, and with Content-Length where there is a body.
@@ -73,11 +73,12 @@ def encode_request(
     Args:
         method: HTTP method.
         target: path and query as they go on the wire.
-        headers: further headers.
+        headers: further headers; pairs where a name is repeated.
         body: the body, None for none.
     """
     lines = [f"{method} {target} HTTP/1.1".encode("latin-1"), b"Host: " + HOST]
-    for name, value in (headers or {}).items():
+    rows = headers.items() if isinstance(headers, Mapping) else headers or ()
+    for name, value in rows:
         lines.append(f"{name}: {value}".encode("latin-1"))
     if body is not None:
         lines.append(b"Content-Length: %d" % len(body))

@@ -1,0 +1,315 @@
+"""A script of requests: a value that can be printed, kept as JSON and replayed.
+
+.. code-block:: json
+
+    {"format": "kubetrio-script/1", "seed": 7, "server": {"flags": ["--event-ttl=5m"]}, "steps": [
+      {"do": "request", "method": "POST", "path": "/api/v1/namespaces",
+       "body": {"metadata": {"generateName": "shop-"}}, "answer": {"status": 201, ...}},
+      {"do": "watch", "path": "/api/v1/namespaces?watch=1"},
+      {"do": "move", "seconds": 3600},
+      {"do": "fault", "rule": {"fault": "409", "verb": "update", "count": 1}},
+      {"do": "settle"},
+      {"do": "restart"},
+      {"do": "request", "method": "GET", "path": "/api/v1/namespaces/{{1.metadata.name}}"}]}
+
+``seed`` and ``server`` are a `Setup`.  An answer is what was answered when the script was recorded;
+a script without answers can be replayed too.  References to earlier answers: `references`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kubetrio.faults import Rule, RuleError
+from kubetrio.harness.reply import Reply, ReplyError
+from kubetrio.harness.setup import Setup, SetupError
+
+FORMAT = "kubetrio-script/1"
+LONGEST_MOVE_S = 10 * 366 * 86400.0
+
+
+class ScriptError(ValueError):
+    """A script that cannot be meant; one line that says where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request and its whole answer.
+
+    Args:
+        path: path and query, as they go on the wire but for references.
+        method: HTTP method.
+        headers: beside ``Content-Type``, which is that of JSON where a body has none.
+        body: a JSON value; None for none.
+        text: a body that is not JSON, instead.
+        user: who asks, by impersonation; the administrator when empty.
+        groups: of that user.
+        answer: what was answered, None while the step has not been done.
+    """
+
+    do: ClassVar[str] = "request"
+    path: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    text: str | None = None
+    user: str = ""
+    groups: Sequence[str] = ()
+    answer: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """A request whose answer is a stream; it stays open while the steps after it are done.
+
+    Args:
+        path: see `Request`.
+        headers: see `Request`.
+        user: see `Request`.
+        groups: see `Request`.
+        answer: with all events up to the end of the script.
+    """
+
+    do: ClassVar[str] = "watch"
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    groups: Sequence[str] = ()
+    answer: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """The clock moves ahead, and what becomes due is done.
+
+    Args:
+        seconds: how far.
+        answer: why it was not done.
+    """
+
+    do: ClassVar[str] = "move"
+    seconds: float
+    answer: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inject:
+    """A rule of faults comes into force.
+
+    Args:
+        rule: which; None ends all rules.
+        answer: why it was not done.
+    """
+
+    do: ClassVar[str] = "fault"
+    rule: Rule | None = None
+    answer: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settle:
+    """The controllers do what there is to do.
+
+    Args:
+        answer: why it was not done.
+    """
+
+    do: ClassVar[str] = "settle"
+    answer: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """The server stops in order, and starts again on what it has stored.
+
+    Args:
+        answer: why it was not done.
+    """
+
+    do: ClassVar[str] = "restart"
+    answer: Reply | None = None
+
+
+Step = Request | Watch | Move | Inject | Settle | Restart
+STEPS: Mapping[str, type[Step]] = {
+    one.do: one for one in (Request, Watch, Move, Inject, Settle, Restart)
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """Steps for a server that is made in a certain way.
+
+    Args:
+        setup: how the server is made.
+        steps: what is done with it.
+    """
+
+    setup: Setup = field(default_factory=Setup)
+    steps: Sequence[Step] = ()
+
+    def unanswered(self) -> Script:
+        """Return the script without answers."""
+        return replace(self, steps=tuple(replace(step, answer=None) for step in self.steps))
+
+    def seeded(self, seed: int) -> Script:
+        """Return the script for a server of another seed."""
+        return replace(self, setup=self.setup.seeded(seed))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The script as JSON has it."""
+        return {
+            "format": FORMAT,
+            "seed": self.setup.seed,
+            "server": self.setup.as_dict(),
+            "steps": [_shown(step) for step in self.steps],
+        }
+
+    def __str__(self) -> str:
+        head = self.as_dict()
+        lines = ",\n".join(f"  {_line(step)}" for step in head.pop("steps"))
+        return f'{_line(head)[:-1]}, "steps": [\n{lines}\n]}}\n'
+
+    def save(self, path: Path) -> None:
+        """Write the script to a file; blocking.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path.write_text(str(self))
+
+    @classmethod
+    def load(cls, path: Path) -> Script:
+        """Read a script from a file; blocking.
+
+        Raises:
+            OSError: it cannot be read.
+            ScriptError: it has none.
+        """
+        return cls.parse(path.read_text())
+
+    @classmethod
+    def parse(cls, text: str) -> Script:
+        """The script that a text in JSON means.
+
+        Raises:
+            ScriptError: it means none.
+        """
+        try:
+            return cls.of(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise ScriptError(f"no JSON: {error}") from error
+
+    @classmethod
+    def of(cls, data: object) -> Script:
+        """The script that a JSON object means.
+
+        Raises:
+            ScriptError: it means none.
+        """
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise ScriptError(f'format: must be "{FORMAT}"')
+        if unknown := set(data) - {"format", "seed", "server", "steps"}:
+            raise ScriptError(f"there is no field {min(map(str, unknown))!r}")
+        steps = data.get("steps")
+        if not isinstance(steps, list):
+            raise ScriptError("steps: must be a list")
+        try:
+            setup = Setup.of(data.get("server", {}), seed=data.get("seed", 0))
+        except SetupError as error:
+            raise ScriptError(str(error)) from error
+        return cls(setup=setup, steps=tuple(_step(one, at) for at, one in enumerate(steps, 1)))
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_PLAIN: Mapping[str, object] = {
+    "method": "GET", "headers": {}, "body": None, "text": None, "user": "", "groups": (),
+    "rule": None, "answer": None,
+}  # fmt: skip
+"""Values of fields that JSON leaves out."""
+
+
+def _shown(step: Step) -> dict[str, Any]:
+    shown: dict[str, Any] = {"do": step.do}
+    for name in step.__dataclass_fields__:
+        value = getattr(step, name)
+        if name in _PLAIN and value == _PLAIN[name]:
+            continue
+        match value:
+            case Rule() | Reply():
+                value = value.as_dict()
+            case tuple():
+                value = list(value)
+        shown[name] = value
+    return shown
+
+
+def _step(data: object, number: int) -> Step:
+    """The step that a JSON object means.
+
+    Raises:
+        ScriptError: it means none.
+    """
+    where = f"step {number}"
+    if not isinstance(data, Mapping) or data.get("do") not in STEPS:
+        raise ScriptError(f"{where}: do: must be one of {', '.join(STEPS)}")
+    kind = STEPS[data["do"]]
+    given = {key: value for key, value in data.items() if key != "do"}
+    for name, value in given.items():
+        if name not in kind.__dataclass_fields__:
+            raise ScriptError(f"{where}: {kind.do} has no field {name!r}")
+        fits, told = _TYPES.get(name, (object, ""))
+        if not isinstance(value, fits) or (isinstance(value, bool) and name == "seconds"):
+            raise ScriptError(f"{where}: {name}: must be {told}")
+    try:
+        if "answer" in given:
+            given["answer"] = Reply.of(given["answer"])
+        if "rule" in given:
+            given["rule"] = Rule.of(given["rule"])
+        if "groups" in given:
+            given["groups"] = tuple(given["groups"])
+        return _checked(kind(**given))
+    except ReplyError as error:
+        raise ScriptError(f"{where}: answer: {error}") from error
+    except (RuleError, ValueError) as error:
+        raise ScriptError(f"{where}: {error}") from error
+    except TypeError as error:
+        lacking = "seconds" if kind is Move else "path"
+        raise ScriptError(f"{where}: {lacking}: must be given") from error
+
+
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "path": (str, "a text"), "method": (str, "a text"), "text": (str, "a text"),
+    "user": (str, "a text"), "groups": (list, "a list"), "headers": (Mapping, "an object"),
+    "seconds": ((int, float), "a number"),
+}  # fmt: skip
+
+
+def _checked(step: Step) -> Step:
+    """A step whose values can be sent.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    if isinstance(step, Move) and not 0 <= step.seconds <= LONGEST_MOVE_S:
+        raise ValueError(f"seconds: must be a number from 0 to {LONGEST_MOVE_S:g}")
+    if not isinstance(step, Request | Watch):
+        return step
+    words: list[object] = [step.user, *step.groups, *step.headers, *step.headers.values()]
+    method = step.method if isinstance(step, Request) else "GET"
+    if not step.path.startswith("/") or any(char in step.path for char in " \r\n"):
+        raise ValueError("path: must begin with / and have no blanks")
+    if not method.isascii() or not method.isalpha():
+        raise ValueError("method: must be a word")
+    if not all(isinstance(word, str) and "\r" not in word and "\n" not in word for word in words):
+        raise ValueError("headers, user and groups: must be texts of one line")
+    if isinstance(step, Request) and step.text is not None and step.body is not None:
+        raise ValueError("body and text cannot be used together")
+    return step
