@@ -23,6 +23,7 @@ from kubetrio.clock import MovableClock
 from kubetrio.config import Config
 from kubetrio.env import Env, seeded
 from kubetrio.harness.connecting import ADMIN, Connected, connect
+from kubetrio.harness.digest import digest
 from kubetrio.harness.disk import FaultyDisk
 from kubetrio.harness.keys import write_keys
 from kubetrio.harness.scheduler import seed_scheduler
@@ -173,6 +174,10 @@ class Harness:
                 yield connected
             finally:
                 del self._connections[connected]
+
+    async def digest(self) -> str:
+        """Return a digest of all that is stored: keys, values and revisions, without history."""
+        return await digest(self.api.storage.store)
 
     async def settled(self) -> None:
         """Wait until no controller has anything to do but what is delayed."""

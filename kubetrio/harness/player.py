@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
@@ -106,6 +107,8 @@ def prepared(step: Request | Watch, answers: Answers) -> Prepared:
     body: bytes | None = None
     if step.text is not None:
         body = in_text(step.text, answers).encode()
+    elif step.base64 is not None:
+        body = b64decode(step.base64)
     elif step.body is not None:
         body = orjson.dumps(resolved(step.body, answers))
     if body is not None and not any(name.lower() == "content-type" for name, _ in headers):

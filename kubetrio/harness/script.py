@@ -19,6 +19,7 @@ a script without answers can be replayed too.  References to earlier answers: `r
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,6 +47,7 @@ class Request:
         headers: beside ``Content-Type``, which is that of JSON where a body has none.
         body: a JSON value; None for none.
         text: a body that is not JSON, instead.
+        base64: a body that is no text, instead; it has no references.
         user: who asks, by impersonation; the administrator when empty.
         groups: of that user.
         answer: what was answered, None while the step has not been done.
@@ -57,6 +59,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
     text: str | None = None
+    base64: str | None = None
     user: str = ""
     groups: Sequence[str] = ()
     answer: Reply | None = None
@@ -230,8 +233,8 @@ def _line(value: object) -> str:
 
 
 _PLAIN: Mapping[str, object] = {
-    "method": "GET", "headers": {}, "body": None, "text": None, "user": "", "groups": (),
-    "rule": None, "answer": None,
+    "method": "GET", "headers": {}, "body": None, "text": None, "base64": None, "user": "",
+    "groups": (), "rule": None, "answer": None,
 }  # fmt: skip
 """Values of fields that JSON leaves out."""
 
@@ -287,6 +290,7 @@ def _step(data: object, number: int) -> Step:
 
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "path": (str, "a text"), "method": (str, "a text"), "text": (str, "a text"),
+    "base64": (str, "a text"),
     "user": (str, "a text"), "groups": (list, "a list"), "headers": (Mapping, "an object"),
     "seconds": ((int, float), "a number"),
 }  # fmt: skip
@@ -310,6 +314,11 @@ def _checked(step: Step) -> Step:
         raise ValueError("method: must be a word")
     if not all(isinstance(word, str) and "\r" not in word and "\n" not in word for word in words):
         raise ValueError("headers, user and groups: must be texts of one line")
-    if isinstance(step, Request) and step.text is not None and step.body is not None:
-        raise ValueError("body and text cannot be used together")
+    if isinstance(step, Request):
+        bodies = {"body": step.body, "text": step.text, "base64": step.base64}
+        chosen = [name for name, value in bodies.items() if value is not None]
+        if len(chosen) > 1:
+            raise ValueError(f"{' and '.join(chosen)} cannot be used together")
+        if step.base64 is not None:
+            b64decode(step.base64, validate=True)
     return step

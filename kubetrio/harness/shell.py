@@ -72,11 +72,12 @@ def _curl(step: Request | Watch, options: str) -> str:
     text = ""
     if isinstance(step, Request):
         text = step.text or ("" if step.body is None else json.dumps(step.body))
-    if method != ("POST" if text else "GET"):
+    binary = isinstance(step, Request) and step.base64 is not None
+    if method != ("POST" if text or binary else "GET"):
         words += ["-X", method]
     words.append(f'"$SERVER"{_word(step.path, escaped=True)}')
     headers = dict(step.headers)
-    if text and not any(name.lower() == "content-type" for name in headers):
+    if (text or binary) and not any(name.lower() == "content-type" for name in headers):
         headers = {"Content-Type": "application/json", **headers}
     for name, value in headers.items():
         words += ["-H", _word(f"{name}: {value}")]
@@ -84,6 +85,9 @@ def _curl(step: Request | Watch, options: str) -> str:
         words += ["-H", _word(f"Impersonate-User: {step.user}")]
         for group in step.groups:
             words += ["-H", _word(f"Impersonate-Group: {group}")]
+    if isinstance(step, Request) and step.base64 is not None:
+        pipe = f"printf %s {quote(step.base64)} | base64 -d | "
+        return pipe + " ".join([*words, "--data-binary", "@-"])
     if text:
         words += ["--data-binary", _word(text, as_json=isinstance(step, Request) and not step.text)]
     return " ".join(words)

@@ -45,6 +45,11 @@ def test_a_text_is_sent_as_it_is() -> None:
     )
 
 
+def test_bytes_are_sent_as_they_are() -> None:
+    """A body that is no text."""
+    assert prepared(Request(path="/", method="POST", base64="/w=="), answers).body == b"\xff"
+
+
 def test_a_stream_of_json_is_events() -> None:
     """A failure, or another type, is a body."""
     head = Reply(status=200, headers={"content-type": "application/json"})

@@ -29,6 +29,7 @@ FULL = Script(
         Request(method="POST", path="/api/v1/pods?a=b", body={"a": [1, None]}, user="u",
                 groups=("g",), headers={"X": "y"}, answer=Reply(status=201, body=b"{}")),
         Request(path="/api", text="not JSON", method="PUT"),
+        Request(path="/api", base64="/w==", method="PUT"),
         Watch(path="/api/v1/pods?watch=1", answer=Reply(status=200, events=(b'{"a":1}',))),
         Move(seconds=3600),
         Inject(rule=Rule(fault="409", verb=["update"], count=1)),
@@ -46,7 +47,7 @@ def test_json_and_back(tmp_path: Path) -> None:
     assert Script.load(tmp_path / "s.json") == FULL
     data = json.loads(str(FULL))
     assert (data["format"], data["seed"]) == (FORMAT, 7)
-    assert data["steps"][3] == {"do": "move", "seconds": 3600}
+    assert data["steps"][4] == {"do": "move", "seconds": 3600}
     assert data["steps"][1] == {
         "do": "request",
         "method": "PUT",
@@ -74,6 +75,7 @@ def test_copies_without_answers_and_with_another_seed() -> None:
         ({"do": "request", "path": "/", "headers": {"a": "b\r\nc: d"}}, "step 2: headers"),
         ({"do": "request", "path": "/", "headers": {"a": 1}}, "step 2: headers"),
         ({"do": "request", "path": "/", "body": 1, "text": "a"}, "body and text cannot"),
+        ({"do": "request", "path": "/", "base64": "?"}, "step 2: "),
         ({"do": "watch", "path": "/", "method": "GET"}, "watch has no field 'method'"),
         ({"do": "move"}, "step 2: seconds: must be given"),
         ({"do": "move", "seconds": True}, "step 2: seconds: must be a number"),

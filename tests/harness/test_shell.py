@@ -10,6 +10,8 @@ from kubetrio.faults import Rule
 from kubetrio.harness.script import Inject, Move, Request, Restart, Script, Settle, Step, Watch
 from kubetrio.harness.shell import HEAD, shell
 
+PIPED = "printf %s /w== | base64 -d |"
+
 
 def lines(*steps: Step) -> list[str]:
     """Lines without the head and the numbers of steps."""
@@ -26,6 +28,10 @@ def lines(*steps: Step) -> list[str]:
         (
             Request(path="/a", method="POST", text="x: y", headers={"Content-Type": "t"}),
             "curl -sS \"$SERVER\"/a -H 'Content-Type: t' --data-binary 'x: y'",
+        ),
+        (
+            Request(path="/a", method="POST", base64="/w==", headers={"Content-Type": "t"}),
+            f"{PIPED} curl -sS \"$SERVER\"/a -H 'Content-Type: t' --data-binary @-",
         ),
         (
             Request(path="/a", user="u", groups=("g",)),
