@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from kubetrio.testing.transport import memory_pair
 from trio.testing import MockClock
 
 from kubetrio.backend.dial import DialError, Tls
@@ -16,7 +17,6 @@ from kubetrio.config import Simulation
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.simulation.dialling import SimulatedDial
 from kubetrio.testing.server import InProcess, in_memory, open_api
-from kubetrio.testing.transport import memory_pair
 from kubetrio.transport import Transport
 
 POD = "/api/v1/namespaces/default/pods/p"
