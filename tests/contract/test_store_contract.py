@@ -555,7 +555,8 @@ async def test_events_stop_at_their_bound(store: Store) -> None:
 async def test_events_begin_behind_a_number_that_no_write_has(store: Store) -> None:
     """The next one is the first of them."""
     made = await alphabet(store)
-    for after in range(made[8]):
+    # A store that others write to has had many before.
+    for after in (0, *range(max(1, made[1] - 2), made[8])):
         events, _ = await store.events(after=after, max_bytes=PLENTY)
         assert [event.revision for event in events] == [item for item in made if item > after]
 

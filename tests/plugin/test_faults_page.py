@@ -64,7 +64,9 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Ru
     if importlib.util.find_spec("pytest_asyncio"):
         quiet += ["-o", "asyncio_default_fixture_loop_scope=function"]
     # Installed with an entry point or not: the plugin is the one of this tree, once.
-    return pytester.runpytest_subprocess(*quiet, "-p", "no:kubetrio", timeout=120)
+    # Those of Hypothesis and Trio take a third of the session, and nothing here uses them.
+    quiet += [f"-pno:{name}" for name in ("kubetrio", "hypothesispytest", "schemathesis", "trio")]
+    return pytester.runpytest_subprocess(*quiet, timeout=120)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
