@@ -50,6 +50,7 @@ def one(number: int) -> dict[str, object]:
     return {"metadata": {"name": f"m{number}"}, "data": {"n": str(number), "pad": "x" * 2000}}
 
 
+@pytest.mark.slow
 def test_a_backup_under_writes_is_one_moment(start_server: Start, tmp_path: Path) -> None:
     """It has all that was answered before, of the rest a beginning; watchers list anew."""
     data, file, again = tmp_path / "data", tmp_path / "b.tar", tmp_path / "again"
@@ -124,6 +125,7 @@ def test_damage_and_places_that_are_taken(start_server: Start, tmp_path: Path) -
     assert "restore a backup" in err
 
 
+@pytest.mark.slow
 def test_history_differences_and_tokens(start_server: Start, tmp_path: Path) -> None:
     """Beside a running server; and after it, the kubeconfig."""
     data = tmp_path / "data"

@@ -138,6 +138,7 @@ def test_clients_of_python(adapter: str, world: World, tmp_path: Path) -> None:
         check(world, namespace, client)
 
 
+@pytest.mark.slow
 def test_cloudcoil(world: World, tmp_path: Path) -> None:
     """In a directory of its own: its plugin of pytest would meddle with this one."""
     packages = installing.from_pypi(tmp_path, "cloudcoil", "cloudcoil-models-kubernetes")
@@ -164,6 +165,7 @@ def test_kubectls(version: str, world: World, tmp_path: Path) -> None:
         check(world, namespace, client)
 
 
+@pytest.mark.slow
 def test_the_client_of_node(world: World, tmp_path: Path) -> None:
     """@kubernetes/client-node."""
     node = shutil.which("node")

@@ -129,6 +129,7 @@ def test_a_killed_replica_costs_the_other_nothing(
         three.kill()
 
 
+@pytest.mark.slow
 def test_replicas_outlive_their_etcd(replicas: list[ServerProcess], cluster: Etcd) -> None:
     """Without it nothing is answered that may be old; when it is back, all is as before."""
     one, two = replicas

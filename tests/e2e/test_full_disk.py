@@ -106,7 +106,7 @@ class Client:
 
 @pytest.mark.parametrize(
     ("disk", "more"),
-    [("24m", ("--journal-size=1Mi",)), ("8m", ())],
+    [pytest.param("24m", ("--journal-size=1Mi",), marks=pytest.mark.slow), ("8m", ())],
     ids=["larger, with a journal", "small"],
     indirect=["disk"],
 )
@@ -179,7 +179,7 @@ def test_a_full_disk_from_beginning_to_end(
 
 @pytest.mark.parametrize(
     ("size", "more"),
-    [(30_000, ()), (500_000, ()), (500_000, UPKEEP)],
+    [pytest.param(30_000, (), marks=pytest.mark.slow), (500_000, ()), (500_000, UPKEEP)],
     ids=["small", "large", "large, log emptied"],
 )
 def test_all_of_a_small_full_disk_can_be_deleted(

@@ -38,6 +38,7 @@ def listed_in(objects: Iterable[Any]) -> str:
     return "\n".join(map(json.dumps, objects))
 
 
+@pytest.mark.slow
 def test_kubectl_works_with_all_of_them(start_server: Start, tmp_path: Path) -> None:
     """Applied in one file, explained, listed in columns, edited, scaled, and deleted."""
     pytest.importorskip("cel_expr_python")

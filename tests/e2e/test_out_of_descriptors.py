@@ -136,6 +136,7 @@ def test_a_server_without_descriptors_goes_on_and_ends_in_order(
     assert again.stop() == 0
 
 
+@pytest.mark.slow
 def test_a_start_without_descriptors_ends_with_a_line(tmp_path: Path, start_server: Start) -> None:
     """Wherever it runs out of them; and the next start finds all in order."""
     ended = 0

@@ -73,6 +73,7 @@ SCROLL = (
 )
 
 
+@pytest.mark.slow
 async def test_ten_thousand_rows(tmp_path: Path) -> None:
     """Few of them are elements, wherever one scrolls to; a name is found among them at once."""
     async with looking(tmp_path) as look:
@@ -331,6 +332,7 @@ SERIOUS = (
 )
 
 
+@pytest.mark.slow
 async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
     """On each page, light and dark."""
     pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
@@ -347,6 +349,7 @@ async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
                 await look.keep(f"{name}-{scheme}")
 
 
+@pytest.mark.slow
 async def test_pages_fit_any_width_and_move_nothing(tmp_path: Path) -> None:
     """From 400 to 2,500 pixels nothing sticks out; what was drawn stays where it is."""
     async with looking(tmp_path) as look:
