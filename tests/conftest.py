@@ -64,6 +64,16 @@ def leaves_out(config: pytest.Config) -> bool:
     return not config.option.markexpr and all(Path(one).is_dir() for one in config.args)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Have workers take files by their path: those with the most tests are not the longest.
+
+    Few of the last are long then; processes and browsers are in the middle.
+    """
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave slow tests out."""
     if leaves_out(config):
@@ -78,8 +88,8 @@ def pytest_terminal_summary(
     """Say what was left out."""
     if leaves_out(config):
         terminalreporter.write_line(
-            "left out: slow tests, and three of four examples of the longest property tests; "
-            f"pytest {LONG_RUN} runs them"
+            "Left out: slow tests, and three of four examples of the longest property tests; "
+            f"pytest {LONG_RUN} runs them."
         )
 
 
