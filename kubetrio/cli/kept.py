@@ -21,6 +21,7 @@ from kubetrio.datadir.copying import copy_database
 from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.server import Parts, open_server
+from kubetrio.server.parts import Kept
 
 READER = UserInfo("kubetrio-ui")
 READS = frozenset({"get", "list", "watch", "head"})
@@ -42,7 +43,7 @@ async def _nowhere(namespace: str, name: str, port: int) -> tuple[str, int]:
 
 @asynccontextmanager
 async def open_kept(
-    directory: Path, encryption: Path | None, env: Env
+    directory: Path, encryption: Path | None, env: Env, audit_log: Path | None = None
 ) -> AsyncIterator[Callable[[Request], Awaitable[AnyResponse]]]:
     """Answer requests about what is in a data directory, for as long as the block lasts.
 
@@ -50,6 +51,7 @@ async def open_kept(
         directory: data directory that no server uses.
         encryption: the file of ``--encryption-provider-config``, to read what is encrypted.
         env: clocks, randomness and threads.
+        audit_log: of the server that has stopped, to tell users.
 
     Raises:
         StoreError: the database cannot be read, or not be copied.
@@ -74,7 +76,11 @@ async def open_kept(
         parts = Parts(
             authorizers=[ReadOnly()],
             resolve_service=_nowhere,
-            kept=f"{directory} as a server has left it, at revision {revision}.",
+            kept=Kept(
+                words=f"{directory} as a server has left it, at revision {revision}.",
+                revision=revision,
+                audit_log=audit_log,
+            ),
         )
         async with open_server(config, env=env, parts=parts) as server:
 

@@ -58,6 +58,12 @@ def add(parser: flags.Parser) -> None:
         "--no-browser", action="store_true", help="print the link and open no browser"
     )
     add_encryption(parser)
+    parser.add_argument(
+        "--audit-log-path",
+        type=Path,
+        metavar="FILE",
+        help="the audit log of a stopped server, to tell the users too (default: none)",
+    )
 
 
 @told
@@ -96,7 +102,7 @@ def _behind(options: argparse.Namespace, env: Env) -> AbstractAsyncContextManage
     if stopped:
         from kubetrio.cli.kept import open_kept
 
-        return open_kept(directory, options.encryption_provider_config, env)
+        return open_kept(directory, options.encryption_provider_config, env, options.audit_log_path)
     return _running(options, env)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubetrio.admission.chain import Plugin
@@ -17,7 +18,7 @@ from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.schema.kind import Kind
 from kubetrio.server.engines import table as engines
-from kubetrio.store.model import Store
+from kubetrio.store.model import Revision, Store
 
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
@@ -35,6 +36,21 @@ def own_store(config: Config, env: Env) -> AbstractAsyncContextManager[Store]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a stopped server has left, where the objects of a server are a copy of that.
+
+    Args:
+        words: what pages say of it.
+        revision: its newest; what is newer was made by the server over the copy.
+        audit_log: of the stopped server, to tell users; None where there is none.
+    """
+
+    words: str
+    revision: Revision
+    audit_log: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What an embedder adds to a server, or puts in the place of its own parts.
 
@@ -49,7 +65,7 @@ class Parts:
         resolve_service: finds the address and port that stand for a Service of a webhook or an
             aggregated API server: takes its namespace, its name and its port; None for an endpoint
             of it, else its cluster IP.
-        kept: what pages say where the objects are not those of now; empty where they are.
+        kept: set where the objects are those that a stopped server has left.
         open_store: opens the store for as long as a block lasts.
     """
 
@@ -58,7 +74,7 @@ class Parts:
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
     resolve_service: ResolveService | None = None
-    kept: str = ""
+    kept: Kept | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
 
 

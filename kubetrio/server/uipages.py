@@ -61,15 +61,19 @@ class UiPages:
         audit_log = None
         if path not in ("", STANDARD_OUTPUT) and base.config.audit.log_format == "json":
             audit_log = Path(path)
+        kept = base.parts.kept
+        if kept is not None:
+            audit_log = kept.audit_log
         storage = base.storage
         history = History(
-            storage.store, storage.registry, self._authorize, base.env.run_blocking, audit_log
-        )
+            storage.store, storage.registry, self._authorize, base.env.run_blocking, audit_log,
+            newest=None if kept is None else kept.revision,
+        )  # fmt: skip
         return Site(
             assets=load(),
             history=history,
             hour=base.metrics.hour,
             now=base.env.now,
             name=base.config.name,
-            kept=base.parts.kept,
+            kept="" if kept is None else kept.words,
         )

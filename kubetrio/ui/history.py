@@ -33,7 +33,7 @@ from kubetrio.resources.timeline import Entry, entry_of, timeline
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import Compacted, FutureRevision, Unreadable
-from kubetrio.store.model import Event, EventType, Range, Store
+from kubetrio.store.model import Event, EventType, Range, Revision, Store
 from kubetrio.store.past import Past, Retained, past_of
 
 Object = dict[str, Any]
@@ -88,6 +88,7 @@ class History:
         authorize: who may do what.
         run_blocking: reads the audit log.
         audit_log: its file, None where there is none that can be read.
+        newest: revision after which nothing is told; None where all is.
     """
 
     def __init__(
@@ -97,7 +98,10 @@ class History:
         authorize: Authorize,
         run_blocking: RunBlocking,
         audit_log: Path | None,
+        *,
+        newest: Revision | None = None,
     ) -> None:
+        self.newest = newest
         self._store = store
         self._past: Retained | None = past_of(store)
         self._registry = registry
@@ -110,6 +114,12 @@ class History:
     def names_users(self) -> bool:
         """Whether there is an audit log that names users."""
         return self._audit_log is not None
+
+    @property
+    def _revision(self) -> Revision:
+        """The newest revision that is told."""
+        revision = self._store.revision
+        return revision if self.newest is None else min(self.newest, revision)
 
     async def answer(self, request: Request, path: str) -> Object:
         """Return what a path below ``/ui/history/`` tells.
@@ -161,12 +171,14 @@ class History:
     async def _of_object(self, key: str, about: About) -> Object:
         if self._past is None:
             raise bad_request("this store does not tell the revisions of an object")
-        revisions = (await self._past.revisions_of(key))[-MOST_STATES:]
+        revisions = [
+            past for past in await self._past.revisions_of(key) if past.revision <= self._revision
+        ][-MOST_STATES:]
         entries = await timeline(revisions, partial(self._read, key))
         users = _users(await self._writers(), {about: entries})
         return {
             "compacted": self._store.compacted,
-            "revision": self._store.revision,
+            "revision": self._revision,
             "items": [_shown(one, users) for one in reversed(entries)],
         }
 
@@ -203,8 +215,8 @@ class History:
     async def _changes(self, request: Request, namespace: str) -> Object:
         """Changes up to a revision, the newest first."""
         store = self._store
-        upto = min(_whole("before", request.query.get("before") or "0") - 1, store.revision)
-        upto = store.revision if upto < 0 else upto
+        upto = min(_whole("before", request.query.get("before") or "0") - 1, self._revision)
+        upto = self._revision if upto < 0 else upto
         after = max(upto - STEP, store.compacted)
         refused = _Refused(request.user, self._authorize)
         writers = await self._writers()
@@ -237,7 +249,7 @@ class History:
         items = [_shown(one, users) | _identity(kind, which) for one, kind, which in entries]
         return {
             "compacted": store.compacted,
-            "revision": store.revision,
+            "revision": self._revision,
             "before": after + 1 if after > store.compacted else 0,
             "items": items[::-1],
             "refused": sorted(refused.kinds),

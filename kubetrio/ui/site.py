@@ -82,6 +82,7 @@ class Site:
             "kubernetes": KUBERNETES_VERSION,
             "time": self.now(),
             "kept": self.kept,
+            "at": self.history.newest or 0,
             "users": self.history.names_users,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ pytestmark = pytest.mark.e2e
 
 
 async def test_a_copy_is_served_read_only(tmp_path: Path) -> None:
-    """Objects, their history, and 403 for what would write; the directory stays as it is."""
+    """Objects, their history, and 403 for what would write; the directory stays as it is.
+
+    What the server over the copy writes at its start is not told.
+    """
     data = tmp_path / "data"
     config = Config(data_dir=data, local=Local(secure_serving=False))
     async with open_server(config) as server:
@@ -38,7 +42,15 @@ async def test_a_copy_is_served_read_only(tmp_path: Path) -> None:
             maps = "/api/v1/namespaces/default/configmaps/left"
             assert b'"k":"v"' in (await ask("GET", maps)).body
             assert b'"verb":"create"' in (await ask("GET", f"/ui/history{maps}")).body
-            assert b"as a server has left it" in (await ask("GET", "/ui/about")).body
+            about = json.loads((await ask("GET", "/ui/about")).body)
+            assert "as a server has left it" in about["kept"]
+            told = json.loads((await ask("GET", "/ui/history/")).body)
+            assert told["items"][0]["revision"] == told["revision"] == about["at"]
+            lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+            (now,) = json.loads((await ask("GET", lease)).body)["items"]
+            own = f"/ui/history{lease}/{now['metadata']['name']}"
+            past = json.loads((await ask("GET", own)).body)["items"]
+            assert all(one["revision"] <= about["at"] for one in past)
             for method in ("DELETE", "PUT", "PATCH", "POST"):
                 assert (await ask(method, maps)).status in (403, 405)
     assert (data / "kubetrio.db").read_bytes() == before

@@ -67,10 +67,13 @@ def test_a_server_that_runs(start_server: Callable[..., ServerProcess], tmp_path
 def test_a_server_that_was_stopped(
     start_server: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
-    """Its directory is enough."""
-    start_server(tmp_path / "data").stop()
-    with shown("--data-dir", str(tmp_path / "data")) as (port, code):
+    """Its directory is enough; its audit log tells users too."""
+    log = tmp_path / "audit.log"
+    start_server(tmp_path / "data", "--audit-log-path", str(log)).stop()
+    shows = ("--data-dir", str(tmp_path / "data"), "--audit-log-path", str(log))
+    with shown(*shows) as (port, code):
         token = json.loads(ask(port, "POST", "/ui/once", code)[1])["token"]
+        assert json.loads(ask(port, "GET", "/ui/about", token=token)[1])["users"] is True
         assert b"default" in ask(port, "GET", "/api/v1/namespaces", token=token)[1]
         body = json.dumps({"metadata": {"name": "new"}})
         assert ask(port, "POST", "/api/v1/namespaces", body, token)[0] == 403

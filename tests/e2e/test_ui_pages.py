@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 import trio
 from chromium import CHROMIUM
-from ui_pages import Looking, allow, configmap, configured, looking, pod
+from ui_pages import Looking, allow, behind_link, configmap, configured, looking, pod
+
+from kubetrio.cli.kept import open_kept
+from kubetrio.env import Env
+from kubetrio.server import open_server
 
 pytestmark = [
     pytest.mark.e2e,
@@ -312,6 +316,39 @@ async def test_load_and_who_waits(tmp_path: Path) -> None:
         assert await tab.value("document.querySelectorAll('.chart svg[role=img]').length") == 7
         await look.keep("load")
         await look.well()
+
+
+async def test_what_a_stopped_server_has_left(tmp_path: Path) -> None:
+    """Objects as they were, with their dependents; nothing to edit, and no load."""
+    async with open_server(configured(tmp_path)) as server:
+        await server.client().create(configmap("left", {"k": "v"}))
+        revision = server.api.storage.store.revision
+    async with (
+        open_kept(tmp_path / "data", None, Env()) as handle,
+        behind_link(tmp_path, handle) as (tab, _, _, _),
+    ):
+        kept = f"document.body && {STATE} === 'kept'"
+        await tab.until(kept)
+        banner = "document.querySelector('.banner').textContent"
+        assert "as a server has left it" in await tab.value(banner)
+        await tab.value("location.hash = '#/objects/coordination.k8s.io/leases?ns='; 0")
+        total = "document.querySelector('.heading .dim').textContent"
+        await tab.until(f"{kept} && document.querySelector('h1').textContent === 'Lease'")
+        await tab.until(f"{total} === '0'")  # that of the server over the copy is not shown
+        await tab.value("location.hash = '#/object/core/configmaps/default/left'; 0")
+        await tab.until(f"{kept} && document.body.dataset.family === 'yes'")
+        shown = await tab.value(TEXT)
+        assert "Nothing depends on it." in shown
+        buttons = "[...document.querySelectorAll('button')].map(b => b.textContent)"
+        assert not {"Edit", "Delete"} & set(await tab.value(buttons))
+        await tab.value("location.hash = '#/history'; 0")
+        await tab.until("document.body.dataset.changes > 3")
+        newest = await tab.value("document.querySelector('tbody td').textContent")
+        assert int(newest) >= revision
+        assert "kubetrio-ui" not in await tab.value(TEXT)
+        await tab.value("location.hash = '#/load'; 0")
+        await tab.until(f"{TEXT}.includes('A stopped server has no load')")
+        assert tab.complaints == []
 
 
 PAGES = {

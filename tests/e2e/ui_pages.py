@@ -25,7 +25,7 @@ from kubetrio.http.serve import Listener, bind
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.server import Server, open_server
 from kubetrio.ui.assets import sign_in_page
-from kubetrio.ui.loopback import Door
+from kubetrio.ui.loopback import Door, Handle
 
 PICTURES = "KUBETRIO_PICTURES"
 """Names a directory in which screenshots are kept; those of a test are with it else."""
@@ -126,32 +126,43 @@ async def looking(
 
 @asynccontextmanager
 async def by_link(folder: Path) -> AsyncIterator[tuple[Tab, Door, str, list[str]]]:
-    """Open the pages of a new server as ``kubetrio ui`` does.
+    """Open the pages of a new server as ``kubetrio ui`` does; see `behind_link`."""
+    async with (
+        open_server(configured(folder)) as server,
+        behind_link(folder, server.api.handle) as opened,
+    ):
+        yield opened
+
+
+@asynccontextmanager
+async def behind_link(
+    folder: Path, behind: Handle
+) -> AsyncIterator[tuple[Tab, Door, str, list[str]]]:
+    """Open pages by a link that works once.
 
     Yields:
         The page, what lets it in, its link, and the paths that the browser asks for.
     """
-    async with open_server(configured(folder)) as server:
-        env, socket = Env(), bind("127.0.0.1", 0)
-        admin = UserInfo("administrator", groups=(MASTERS,))
-        port, paths = socket.getsockname()[1], list[str]()
-        door = Door(env, port, sign_in_page("once"), server.api.handle)
+    env, socket = Env(), bind("127.0.0.1", 0)
+    admin = UserInfo("administrator", groups=(MASTERS,))
+    port, paths = socket.getsockname()[1], list[str]()
+    door = Door(env, port, sign_in_page("once"), behind)
 
-        async def handle(request: Request) -> AnyResponse:
-            paths.append(request.raw_path)
-            return await door.handle(request)
+    async def handle(request: Request) -> AnyResponse:
+        paths.append(request.raw_path)
+        return await door.handle(request)
 
-        bridge = Bridge(handle, write_timeout_s=30, env=env)
-        listener = Listener(socket, None, handle, H1Config(), env, bridge, who=lambda _: admin)
-        link = f"http://127.0.0.1:{port}/ui/#once={door.code}"
-        with trio.fail_after(LIMIT_S):
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(listener.run)
-                async with open_tab(folder / "profile", "about:blank") as tab:
-                    await tab.listen()
-                    await tab.go(link)
-                    yield tab, door, link, paths
-                nursery.cancel_scope.cancel()
+    bridge = Bridge(handle, write_timeout_s=30, env=env)
+    listener = Listener(socket, None, handle, H1Config(), env, bridge, who=lambda _: admin)
+    link = f"http://127.0.0.1:{port}/ui/#once={door.code}"
+    with trio.fail_after(LIMIT_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listener.run)
+            async with open_tab(folder / "profile", "about:blank") as tab:
+                await tab.listen()
+                await tab.go(link)
+                yield tab, door, link, paths
+            nursery.cancel_scope.cancel()
 
 
 def configmap(name: str, data: dict[str, str], namespace: str = "default") -> dict[str, Any]:

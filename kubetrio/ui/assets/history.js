@@ -84,9 +84,9 @@ function who(text) { return text ? name(text) : h("span", { class: "dim" }, "–
 const ROUTINE = new Set(["Lease", "Event"]);
 
 export function historyPage(context) {
-  const { query, signal, about, kinds } = context;
+  const { query, signal, about } = context;
   const namespace = query.get("ns") || "";
-  showKinds(context, null, namespace, "");
+  showKinds(context, null, namespace, query.get("at") || "");
   const rows = h("tbody"), out = h("div"), total = h("span", { class: "dim", role: "status" });
   const filter = h("input", { type: "search", placeholder: "part of a name, kind or manager", autocomplete: "off", spellcheck: "false" });
   const space = h("select", {}, h("option", { value: "" }, "all namespaces"), namespace && h("option", { value: namespace }, namespace));
@@ -137,7 +137,6 @@ export function historyPage(context) {
     older.disabled = false;
   }
   more();
-  void kinds;
   return h("section", { class: "page scrolls", "aria-label": "History" },
     h("div", { class: "heading" }, h("h1", {}, "History"), total, h("span", { class: "grow" }), button("Newest", () => { before = ""; shown = []; rows.replaceChildren(); more(); })),
     h("div", { class: "tools" }, h("label", { class: "field" }, "Namespace", space), h("label", { class: "field" }, "Search", filter),

@@ -9,7 +9,7 @@ const HOUR_MS = 10000, WORDS = { refused: "not allowed" };
 
 export function loadPage(context) {
   const { signal, about } = context;
-  showKinds(context, null, "", "");
+  showKinds(context, null, "", about.kept ? String(about.at) : "");
   if (about.kept) return h("section", { class: "page", "aria-label": "Load" }, h("h1", {}, "Load"), note("", "A stopped server has no load: its objects and their history are here."));
   const out = h("div", {}), hour = new Hour();
   const state = h("span", { class: "state", role: "status" }, "loading");

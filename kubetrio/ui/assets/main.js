@@ -82,7 +82,8 @@ class Frame {
     this.show();
   }
   show() {
-    const { parts, query } = where();
+    const { parts, query } = where(), { at } = this.about;
+    if (at && !query.has("at")) query.set("at", at);  // what the server has written since is its own
     const tab = parts[0] === "object" ? "objects" : TABS.some(([id]) => id === parts[0]) ? parts[0] : "objects";
     if (this.leave) this.leave.abort();
     this.leave = new AbortController();
@@ -92,18 +93,19 @@ class Frame {
     document.title = TABS.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
     const context = { frame: this, kinds: this.kinds, about: this.about, side: this.side, query, parts, signal: this.leave.signal };
     const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage }[parts[0]] || objectsPage;
+    document.body.dataset.state = "";
     swap(this.main, this.banner(query), page(context));
     document.body.dataset.page = parts[0] || "objects";
   }
   // What is shown is not what is now.
   banner(query) {
-    const at = query.get("at");
-    if (this.about.kept) return h("div", { class: "banner", role: "status" }, "Read-only: " + this.about.kept);
+    const at = query.get("at"), { kept, at: last } = this.about;
+    if (kept && at === String(last)) return h("div", { class: "banner", role: "status" }, "Read-only: " + kept);
     if (!at) return null;
     const now = where();
     now.query.delete("at");
     const back = "#/" + now.parts.map(encodeURIComponent).join("/") + (String(now.query) ? "?" + now.query : "");
-    return h("div", { class: "banner", role: "status" }, "Read-only: the cluster as it was at revision " + at + ".", h("a", { href: back }, "Back to now"));
+    return h("div", { class: "banner", role: "status" }, "Read-only: the cluster as it was at revision " + at + ".", h("a", { href: back }, kept ? "Back to its last state" : "Back to now"));
   }
 }
 

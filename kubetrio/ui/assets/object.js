@@ -110,7 +110,7 @@ export async function past(kind, namespace, called, at, signal) {
 // ---------------------------------------------------------------- overview
 
 function overview(view, panel, signal) {
-  const { object, context, kind } = view, meta = object.metadata;
+  const { object } = view, meta = object.metadata;
   if (!panel.querySelector(".cards")) {
     const slots = Object.fromEntries(["facts", "conditions", "owners", "events"].map((id) => [id, h("div", {})]));
     panel.replaceChildren(h("div", { class: "cards" },
@@ -127,7 +127,6 @@ function overview(view, panel, signal) {
   }
   swap(panel.slots.facts, facts(meta));
   swap(panel.slots.conditions, conditions((object.status && object.status.conditions) || []));
-  void context; void kind;
 }
 
 function facts(meta) {
@@ -150,7 +149,7 @@ function conditions(list) {
 }
 
 async function family(view, slot, signal) {
-  const { object, context, kind, namespace, at } = view;
+  const { object, context, kind, namespace } = view, at = view.at && !context.about.kept;
   const owners = (object.metadata.ownerReferences || []).map((one) => {
     const known = context.kinds.of(one.apiVersion, one.kind);
     const words = [one.kind + "/", name(one.name)];
