@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from kubetrio.cli.common import (
 )
 from kubetrio.cli.progress import BOLD, CYAN, GREEN, RED, painted
 from kubetrio.flags import parser as flags
+from kubetrio.resources.timeline import time_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kubetrio.cli.commands import Call
     from kubetrio.datadir.objects import Moment
     from kubetrio.schema.kind import Kind
+    from kubetrio.store.past import Past
 
 EXAMPLES = """\
   kubetrio diff cm/settings                   what the last write changed
@@ -128,9 +130,9 @@ def _named(kind: Kind, namespace: str, name: str) -> str:
 
 async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> None:
     key = key_of(moment.kinds, named, options.namespace)
+    past = await moment.revisions_of(key)
     since = options.since
     if since is None:
-        past = await moment.revisions_of(key)
         known = [one.revision for one in past if one.revision <= upto]
         if not known:
             raise Failure(f"nothing is known of {named} up to {upto}")
@@ -150,10 +152,17 @@ async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> N
     kind = moment.kinds.named(named.kind)
     title = _named(kind, options.namespace if kind.namespaced else "", named.name)
     names = [f"{title} at revision {revision}" for revision in (since, upto)]
+    dates = [_date(past, revision) for revision in (since, upto)]
     paint = painted(sys.stdout)
-    for line in unified_diff(texts[0], texts[1], names[0], names[1], lineterm=""):
+    for line in unified_diff(texts[0], texts[1], *names, *dates, lineterm=""):
         colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
         print(paint(line, colour) if colour else line)
+
+
+def _date(past: Sequence[Past], revision: int) -> str:
+    """When the state at a revision was written, as far as that is known."""
+    made = [time_text(one.at_ms) for one in past if one.revision <= revision]
+    return made[-1] if made else ""
 
 
 def _lines(value: dict[str, Any] | None, *, managed: bool) -> Iterator[str]:

@@ -65,11 +65,13 @@ def test_each_revision_has_its_manager_and_its_user(say: Say, tmp_path: Path) ->
 
 
 def test_a_difference_names_objects_as_kubectl_does(say: Say) -> None:
-    """With the namespace and both revisions; what differs in each write is left out."""
-    revisions = [line.split()[0] for line in say("history", "cm/settings")[1:]]
+    """With the namespace, both revisions and their times; resourceVersion is left out."""
+    past = [line.split() for line in say("history", "cm/settings")[1:]]
+    revisions = [line[0] for line in past]
     lines = say("diff", "cm/settings", "--from", revisions[0], "--to", revisions[1])
-    assert lines[0] == f"--- configmap/settings -n default at revision {revisions[0]}"
-    assert lines[1] == f"+++ configmap/settings -n default at revision {revisions[1]}"
+    name = "configmap/settings -n default at revision"
+    assert lines[0] == f"--- {name} {revisions[0]}\t{past[0][1]}"
+    assert lines[1] == f"+++ {name} {revisions[1]}\t{past[1][1]}"
     assert [line for line in lines[2:] if line.startswith(("+", "-"))] == ['+  two: "1"']
     shown = say(
         "diff", "cm/settings", "--from", revisions[0], "--to", revisions[1], "--show-managed-fields"

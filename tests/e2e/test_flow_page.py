@@ -113,6 +113,16 @@ async def test_a_tab_that_is_not_seen_asks_for_nothing(tmp_path: Path) -> None:
         await look.well()
 
 
+async def test_a_server_without_levels_says_so(tmp_path: Path) -> None:
+    """The numbers of the last hour are there, and the flag is named."""
+    flow = FlowControl(priority_and_fairness=False)
+    async with looking(tmp_path, config=configured(tmp_path, flowcontrol=flow)) as look:
+        await look.show("/load", f"{STATE} === 'refused' && document.body.dataset.hour")
+        text = await look.tab.value("document.querySelector('#main').innerText")
+        assert "--enable-priority-and-fairness=false" in text
+        assert "404" not in text
+
+
 async def test_levels_fit_and_follow_the_scheme(tmp_path: Path) -> None:
     """With all levels open nothing sticks out at any width, and dark is dark."""
     async with looking(tmp_path) as look:
