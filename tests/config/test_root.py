@@ -180,6 +180,7 @@ WRONG: dict[str, list[Any]] = {
     "certificates.unused_tokens_s": [0, -1, None],
     "faults.file": ["x", 1],
     "faults.enabled": ["true", 0],
+    "simulation.nodes": [-1, 1.5, "1", None, True],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip
