@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import ClassVar
 
 from kubetrio.config.flag import Section, flag, section
-from kubetrio.config.kinds import COUNT
+from kubetrio.config.kinds import COUNT, FILE
 
 GUIDE = "../how-to/simulate-a-cluster.md"
 
@@ -21,4 +22,9 @@ class Simulation(Section):
         "number of simulated nodes that the cluster has at least; 0 simulates none",
         more="With `*` in `--controllers`, the controllers of workloads, of nodes and of the "
         f"simulation run too. See [simulated clusters]({GUIDE}).",
+    )  # fmt: skip
+    stages: Path | None = flag(
+        "simulation-stages", FILE, None,
+        "file with stages of pods in kwok's shape, which take the place of the built-in life",
+        more=f"See [stages]({GUIDE}#stages).",
     )  # fmt: skip

@@ -86,6 +86,7 @@ def load_files(config: Config, plugins: Sequence[Plugin] = ()) -> Files:
     except ConfigurationError as error:
         raise StartError(f"failed to apply admission: {error}") from error
     check_named(config)
+    check_stages(config)
     tokens, cbor = load_tokens(config), load_cbor(config)
     try:
         audit = load_audit(config.audit)
@@ -189,3 +190,20 @@ def load_faults(config: Config) -> tuple[Rule, ...] | None:
         return tuple(read(chosen.file)) if chosen.file else ()
     except FaultsError as error:
         raise StartError(f"--faults {chosen.file}: {error}") from error
+
+
+def check_stages(config: Config) -> None:
+    """See that the stages of simulated pods can be read.
+
+    Raises:
+        StartError: they cannot.
+    """
+    file = config.simulation.stages
+    if file is None:
+        return
+    from kubetrio.simulation.stages import StageError, load
+
+    try:
+        load(file)
+    except StageError as error:
+        raise StartError(f"--simulation-stages {file}: {error}") from error

@@ -82,11 +82,15 @@ class Held(NamedTuple):
         uid: of the pod.
         backoffs: of containers by name, and of their images.
         stopping: whether its containers were told to stop.
+        stage: the stage that comes next, where stages are read from a file.
+        at: when that comes, wall clock in seconds.
     """
 
     uid: str = ""
     backoffs: Mapping[str, Backoff] = {}
     stopping: bool = False
+    stage: str = ""
+    at: float = 0.0
 
 
 class Step(NamedTuple):
@@ -98,6 +102,7 @@ class Step(NamedTuple):
         events: what happened.
         again_in_s: when it changes next, in seconds; None if nothing changes by itself.
         gone: whether it is to be deleted now.
+        finalizers: those that it is to have, None for the same as before.
     """
 
     pod: Object
@@ -105,6 +110,7 @@ class Step(NamedTuple):
     events: tuple[Said, ...] = ()
     again_in_s: float | None = None
     gone: bool = False
+    finalizers: tuple[str, ...] | None = None
 
 
 def settle(pod: Object, place: Place, held: Held, now: float) -> Step:

@@ -181,6 +181,7 @@ WRONG: dict[str, list[Any]] = {
     "faults.file": ["x", 1],
     "faults.enabled": ["true", 0],
     "simulation.nodes": [-1, 1.5, "1", None, True],
+    "simulation.stages": ["x", 1],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip

@@ -6,6 +6,7 @@ changes and when something of it is due, and writes as the kubelet of its node w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -15,17 +16,42 @@ from kubetrio.controllers.recorder import EventRecorder, Reference
 from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
 from kubetrio.machinery.status import ApiError, not_found
+from kubetrio.observe.logs import Log
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.simulation.annotations import LOST
 from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
 from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
 from kubetrio.simulation.podlife import Held, Place, Step, settle
 
+log = Log("kubetrio.controllers")
 Object = dict[str, Any]
 
 ACCOUNT = "node-controller"
 COMPONENT = "kubelet"
 MOST_EVENTS = 20_000
+Settle = Callable[[Object, Place, Held, float], Step]
+
+
+def _life_of(context: Context) -> Settle:
+    """What says what pods come to: the stages of the configuration, or the built-in life."""
+    file = context.config.simulation.stages
+    if file is None:
+        return settle
+    from kubetrio.simulation.stagelife import settle_by
+    from kubetrio.simulation.stages import StageError, load
+
+    stages, rng = load(file), context.env.rng
+
+    def by_stages(pod: Object, place: Place, held: Held, now: float) -> Step:
+        try:
+            return settle_by(stages, pod, place, held, now, rng.random)
+        except StageError as error:  # it is looked at again when it changes
+            meta = pod["metadata"]
+            about = f"{meta.get('namespace')}/{meta['name']}"
+            log.warning("a stage cannot be played", pod=about, reason=str(error))
+            return Step(pod, Held(meta["uid"]))
+
+    return by_stages
 
 
 class SimulatedPods(Controller):
@@ -50,6 +76,7 @@ class SimulatedPods(Controller):
             writes_as=kubelet_of,
             most_waiting=MOST_EVENTS,
         )
+        self._settle = _life_of(context)
         self._held: dict[str, Held] = {}
         self._on_node: dict[str, set[str]] = {}
         self._addresses: dict[str, Addresses] = {}
@@ -125,9 +152,11 @@ class SimulatedPods(Controller):
             return
         pod: Object = orjson.loads(stored.value)
         place = Place(node.address, self._addresses_of(placed.node).take(node.pod_cidr, placed.uid))
-        step = settle(pod, place, self._held.get(key, Held()), self._env.now())
+        step = self._settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
             step = await self._write(key, placed, place, step, str(stored.revision))
+        if step.finalizers is not None:
+            await self._finalize(namespace, name, placed, step.finalizers)
         self._held[key] = step.held
         about = Reference("v1", "Pod", namespace, name, placed.uid)
         for said in step.events:
@@ -163,12 +192,23 @@ class SimulatedPods(Controller):
             if old["metadata"].get("resourceVersion") == version:
                 taken = step
                 return {**old, "status": step.pod["status"]}
-            taken = settle(old, place, held, now)
+            taken = self._settle(old, place, held, now)
             return taken.pod
 
         target = Target(self._kind, namespace, name, "status")
         await self._operations.patch(target, made, kubelet_of(placed.node))
         return taken
+
+    async def _finalize(
+        self, namespace: str, name: str, placed: PlacedPod, finalizers: tuple[str, ...]
+    ) -> None:
+        def made(old: Object) -> Object:
+            if old["metadata"]["uid"] != placed.uid:
+                raise not_found(self._kind.group_resource, name)
+            return {**old, "metadata": {**old["metadata"], "finalizers": [*finalizers]}}
+
+        target = Target(self._kind, namespace, name)
+        await self._operations.patch(target, made, kubelet_of(placed.node))
 
     async def _delete(self, namespace: str, name: str, placed: PlacedPod) -> None:
         options = DeleteOptions(grace_period_s=0, uid=placed.uid)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import MockClock
 
 from kubetrio.config import Simulation
 from kubetrio.controllers.table import WITH_NODES
+from kubetrio.server.files import StartError
 from kubetrio.testing.controllers import running
-from kubetrio.testing.server import InProcess, open_api
+from kubetrio.testing.server import InProcess, in_memory, open_api
 from kubetrio.testing.workloads import NAMESPACE, events_of, pods_of, template, workload
 
 Object = dict[str, Any]
@@ -160,3 +163,55 @@ async def test_pods_on_other_nodes_are_left_alone(autojump_clock: MockClock) -> 
         await trio.sleep(20)
         (found,) = await pods_of(client)
         assert found["status"]["phase"] == "Pending"
+
+
+STAGE = """
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: fail}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+    - {key: .status.phase, operator: In, values: [Pending]}
+  delay: {durationMilliseconds: 20000}
+  next:
+    event: {type: Warning, reason: Fate, message: it fails}
+    finalizers: {add: [{value: example.com/held}]}
+    statusTemplate: |
+      phase: Failed
+      reason: Fate
+      podIP: {{ PodIPWith .spec.nodeName false "" "" "" | Quote }}
+"""
+
+
+async def test_stages_of_a_file_take_the_place_of_the_life(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    """Status, event and finalizers are theirs, at their time."""
+    file = tmp_path / "stages.yaml"
+    file.write_text(STAGE)
+    async with open_api(seed=0) as server:
+        config = replace(server.config, simulation=Simulation(nodes=1, stages=file))
+        async with running(server, *WITH_NODES, config=config):
+            await trio.sleep(1)
+            client = server.client()
+            await client.create(pod())
+            await trio.sleep(15)
+            assert (await pods_of(client))[0]["status"]["phase"] == "Pending"
+            await trio.sleep(10)
+            (found,) = await pods_of(client)
+            shown = [found["status"][name] for name in ("phase", "reason", "podIP")]
+            assert shown == ["Failed", "Fate", "100.64.0.1"]
+            assert found["metadata"]["finalizers"] == ["example.com/held"]
+            assert ("Warning", "Fate", "it fails") in await events_of(client, "Pod")
+
+
+async def test_a_server_with_bad_stages_does_not_start(tmp_path: Path) -> None:
+    """It says what is wrong with them."""
+    file = tmp_path / "stages.yaml"
+    file.write_text("kind: Stage")
+    config = replace(in_memory(tmp_path), simulation=Simulation(nodes=1, stages=file))
+    with pytest.raises(StartError, match=r"--simulation-stages .*: document 1: is no Stage"):
+        async with open_api(config=config):
+            pass
