@@ -50,6 +50,8 @@ PERIOD_S = 5.0
 RATE, SLOW_RATE, LARGE = 0.1, 0.01, 50
 """Nodes a second that get a taint that evicts: usually, and in a large zone that is disrupted."""
 LEASES = "kube-node-lease"
+STEP_NODES = 100
+"""Nodes that are looked at without a pause."""
 
 
 def renewed(value: bytes) -> str:
@@ -183,9 +185,13 @@ class NodeLifecycle(Controller):
         nodes = dict(self._nodes.within(""))
         self._classify(nodes)
         zones: dict[str, list[bool]] = {}
-        for name, health in nodes.items():
+        now = self._env.now()
+        for number, (name, health) in enumerate(nodes.items(), 1):
+            if number % STEP_NODES == 0:
+                await trio.lowlevel.checkpoint()
             try:
-                ready = await self._look_at(name, health)
+                well = self._is_well(name, health, now)
+                ready = "True" if well else await self._look_at(name, health)
             except (ApiError, StoreError) as error:
                 log.info("cannot update a node", node=name, error=str(error))
                 continue
@@ -197,10 +203,24 @@ class NodeLifecycle(Controller):
         except (ApiError, StoreError) as error:
             log.info("cannot taint a node", error=str(error))
 
+    def _is_well(self, name: str, health: Health, now: float) -> bool:
+        """Whether nothing is to be done about a node; most are, and a look at them is short."""
+        probe = self._probes.get(name)
+        lease = self._leases.get(LEASES, name) or ""
+        if probe is None or probe.heartbeat != health.heartbeat or lease > probe.lease:
+            probe = self._hear(name, health)
+        return (
+            health.ready == "True"
+            and not health.executes
+            and not silent(probe, health, now)
+            and name not in self._zones[health.zone].waiting
+        )
+
     def _classify(self, nodes: dict[str, Health]) -> None:
         """Tell of nodes that came and went."""
         for name, health in nodes.items():
-            self._zones.setdefault(health.zone, Zone(1.0, trio.current_time()))
+            if health.zone not in self._zones:
+                self._zones[health.zone] = Zone(1.0, trio.current_time())
             if name not in self._known:
                 self._known[name] = health.uid
                 self._tell(name, health.uid, "RegisteredNode",
