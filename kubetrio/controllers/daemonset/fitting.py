@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kubetrio.controllers.podcontrol.claims import Controlling
+from kubetrio.controllers.podcontrol.nodeselector import selected
 from kubetrio.controllers.podcontrol.podwriter import pod_from
 from kubetrio.controllers.podcontrol.taints import NO_EXECUTE, NO_SCHEDULE, Node, tolerates
 
@@ -74,7 +75,7 @@ def fit(template: Object, node: Node) -> Fit:
     """
     spec = template.get("spec") or {}
     named = spec.get("nodeName")
-    if (named and named != node.name) or not selected(spec, node):
+    if (named and named != node.name) or not selected(spec, node.name, dict(node.labels)):
         return Fit(runs=False, stays=False)
     tolerations = tolerations_of(spec)
 
@@ -87,54 +88,6 @@ def fit(template: Object, node: Node) -> Fit:
     if hurts((NO_SCHEDULE, NO_EXECUTE)):
         return Fit(runs=False, stays=not hurts((NO_EXECUTE,)))
     return Fit(runs=True, stays=True)
-
-
-def selected(spec: Object, node: Node) -> bool:
-    """Whether a pod's selector and required affinity allow a node.
-
-    Args:
-        spec: of the pod.
-        node: the node.
-    """
-    labels = dict(node.labels)
-    if not (spec.get("nodeSelector") or {}).items() <= labels.items():
-        return False
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    return any(_term(term, labels, node.name) for term in required.get("nodeSelectorTerms") or ())
-
-
-def _term(term: Object, labels: Mapping[str, str], name: str) -> bool:
-    expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
-    if not expressions and not fields:
-        return False
-    return all(_matches(one, labels) for one in expressions) and all(
-        _matches(one, {"metadata.name": name}) for one in fields
-    )
-
-
-def _matches(requirement: Object, labels: Mapping[str, str]) -> bool:
-    key, values = requirement.get("key") or "", requirement.get("values") or []
-    has = labels.get(key)
-    match requirement.get("operator"):
-        case "In":
-            return has in values
-        case "NotIn":
-            return has not in values
-        case "Exists":
-            return has is not None
-        case "DoesNotExist":
-            return has is None
-        case "Gt" | "Lt" as operator if has is not None and values:
-            try:
-                number, limit = int(has), int(values[0])
-            except ValueError:
-                return False
-            return number > limit if operator == "Gt" else number < limit
-        case _:
-            return False
 
 
 def new_pod(owner: Controlling, node: str, found: str) -> Object:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from kubetrio.controllers.controller import Context, Controller
-from kubetrio.controllers.daemonset.fitting import selected
+from kubetrio.controllers.podcontrol.nodeselector import selected
 from kubetrio.controllers.podcontrol.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -217,7 +217,7 @@ class SimulatedBinding(Controller):
 
     def _fits(self, spec: Object, name: str, count: int) -> bool:
         room = self._nodes.get("", name)
-        if room is None or count >= room.pods or not selected(spec, room.node):
+        if room is None or count >= room.pods or not selected(spec, name, dict(room.node.labels)):
             return False
         tolerations = spec.get("tolerations") or ()
         return not any(
