@@ -1,14 +1,15 @@
 """Compaction of an etcd that several servers share: one of them does it in each interval.
 
 The servers take turns by the key ``compact_rev_key``, whose version counts the turns.  Who writes
-it first has etcd forget what was old one interval ago; the others learn the new count.
-kube-apiservers of the same etcd take part.
+it first has etcd forget what was old as long ago as history is kept; the others learn the new
+count.  kube-apiservers of the same etcd take part; they keep one interval, 5 minutes.
 
 Source: k8s.io/apiserver/pkg/storage/etcd3/compact.go.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NoReturn
 
 import trio
@@ -28,13 +29,16 @@ class Compactor:
     Args:
         client: of etcd.
         interval_s: seconds between turns; 0 to take no part.
+        history_s: seconds for which history is kept, at least.
     """
 
-    def __init__(self, client: Client, interval_s: float) -> None:
+    def __init__(self, client: Client, interval_s: float, history_s: float) -> None:
         self._client = client
         self._interval_s = interval_s
+        self._history_s = history_s
         self._turn = 0  # version of the key, as it was seen last
-        self._revision = 0  # newest one interval ago
+        self._seen: deque[tuple[float, int]] = deque()  # when, and the newest revision then
+        self._old = 0  # the newest of them that is as old as history is kept
 
     async def run(self) -> NoReturn:
         """Take part until cancelled."""
@@ -53,12 +57,16 @@ class Compactor:
         Raises:
             EtcdError: etcd fails.
         """
+        now = trio.current_time()
+        while self._seen and self._seen[0][0] <= now - self._history_s:
+            self._old = self._seen.popleft()[1]
+        oldest = self._old
         outcome = await self._client.txn(
             [Compare(COMPACT_REVISION, Target.VERSION, self._turn)],
-            [Put(COMPACT_REVISION, str(self._revision).encode())],
+            [Put(COMPACT_REVISION, str(oldest).encode())],
             [Get(key=COMPACT_REVISION)],
         )
-        oldest, self._revision = self._revision, outcome.revision
+        self._seen.append((now, outcome.revision))
         if not outcome.succeeded:
             kvs = [kv for each in outcome.answers if isinstance(each, Ranged) for kv in each.kvs]
             self._turn = kvs[0].version if kvs else 0

@@ -31,7 +31,7 @@ class ReplicaSettings:
         client: how etcd is reached.
         lease_reuse_s: seconds for which a lease is given to other values.
         compaction_interval_s: seconds between turns of compaction; 0 to take no part.
-        history_window_s: seconds for which this replica keeps old states of its own.
+        history_window_s: seconds for which old states are kept, here and in etcd.
     """
 
     client: ClientSettings
@@ -82,7 +82,7 @@ async def open_store(
         except EtcdError as error:
             raise StoreUnavailable(f"etcd: {error}; --etcd-servers says where it is") from error
         nursery.start_soon(feed.run, name="watch of etcd")
-        compactor = Compactor(client, settings.compaction_interval_s)
+        compactor = Compactor(client, settings.compaction_interval_s, settings.history_window_s)
         nursery.start_soon(compactor.run, name="compaction of etcd")
         nursery.start_soon(_forget, store, settings.history_window_s, name="history")
         yield store

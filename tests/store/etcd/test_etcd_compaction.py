@@ -19,7 +19,7 @@ from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
 
 @asynccontextmanager
 async def compacting(
-    count: int, interval_s: float = 300.0
+    count: int, interval_s: float = 300.0, history_s: float = 0.0
 ) -> AsyncIterator[tuple[EtcdModel, list[Compactor]]]:
     """A model, and servers that take part."""
     settings = ClientSettings(endpoints=["http://a"])
@@ -27,10 +27,25 @@ async def compacting(
         etcd_model() as model,
         open_client(settings, seeded(1), dial=model.dial) as client,
     ):
-        yield model, [Compactor(client, interval_s) for _ in range(count)]
+        yield model, [Compactor(client, interval_s, history_s) for _ in range(count)]
 
 
-async def test_history_of_an_interval_is_kept(autojump_clock: MockClock) -> None:
+async def test_history_is_kept_for_its_time(autojump_clock: MockClock) -> None:
+    """However often turns come."""
+    async with compacting(1, history_s=100.0) as (model, [one]):
+        revisions = []
+        for _ in range(5):
+            assert await one.take_turn()
+            revisions.append(model.revision)
+            assert model.compacted == 0
+            await trio.sleep(20)
+        for revision in revisions:
+            assert await one.take_turn()
+            assert model.compacted == revision
+            await trio.sleep(20)
+
+
+async def test_history_up_to_the_last_turn_is_kept(autojump_clock: MockClock) -> None:
     """A first turn knows of nothing that is old; the second forgets what was before the first."""
     async with compacting(1) as (model, [one]):
         assert await one.take_turn()
