@@ -5,7 +5,10 @@ version agrees with real time: what ended before something else began has the ol
 is checked in one pass, without a search.  The rules, each of which `problems` tests:
 
 - an answered write has a version of its own, and replaces the version that it named;
-- a read, a list and a write see no version older than any that was answered before they began;
+- an answered deletion is told by a watch, as one of the version that it named;
+- a read, a list and a write see no version older than any that was answered before they began,
+  of whichever object: the store has one order; what is missing was deleted at a version that is
+  not older, by a deletion that had begun;
 - what is read of a version is what was written there;
 - a list is the state of one version: of each object the newest that is not newer than the list;
 - a watch tells each version of its collection after its beginning once, in order, up to its end;
@@ -17,10 +20,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 GONE = "(deleted)"
+INFINITE = float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class Write:
         key: of the object.
         value: what is written, different each time; `GONE` for a deletion.
         named: version that it replaces; 0 for a creation, None for whichever there is.
-        version: of the answer; 0 without one.
+        version: of the answer; 0 without one, and for a deletion, whose answer has none.
     """
 
     begun: float
@@ -90,7 +95,7 @@ class History:
 
     def operations(self) -> int:
         """How many requests it has, without those that had no answer."""
-        answered = sum(1 for write in self.writes if write.version)
+        answered = sum(1 for write in self.writes if write.version or write.ended < INFINITE)
         return answered + len(self.reads) + len(self.lists) + len(self.watches)
 
 
@@ -127,6 +132,16 @@ class _Versions:
         at = bisect_right(versions, version)
         return versions[at - 1] if at else 0
 
+    def gone_from(self, key: str, version: int) -> int | None:
+        """The first version, from one of an object on, at which it is missing; None for none."""
+        if not version:
+            return 0
+        versions = self.of_key[key]
+        for one in versions[bisect_right(versions, version - 1) :]:
+            if self.values[one][1] == GONE:
+                return one
+        return None
+
     def state(self, key: str, version: int) -> tuple[str, int]:
         """Value and version of an object at a version; `GONE` and 0 where it is not there."""
         newest = self.newest(key, version)
@@ -142,12 +157,46 @@ def problems(history: History) -> list[str]:
     """
     versions = _Versions(history)
     found = versions.problems
-    found += _replaced(history.writes, versions)
-    found += _real_time(history)
+    writes = [*_with_versions(history.writes, versions, found)]
+    found += _replaced(writes, versions)
+    found += _RealTime(history, writes, versions).problems()
     found += _listed(history.lists, versions)
     for watched in history.watches:
         found += _watched(watched, versions)
     return found
+
+
+def _with_versions(
+    writes: Iterable[Write], versions: _Versions, found: list[str]
+) -> Iterator[Write]:
+    """Writes with the versions that watches tell of those whose answers have none.
+
+    Args:
+        writes: the writes.
+        versions: of all objects.
+        found: problems are added.
+    """
+    by_value = {value: version for version, (_, value) in versions.values.items() if value != GONE}
+    # A deletion is known by the version that it named, which is there until then.
+    deletions = {
+        (key, versions.newest(key, version - 1)): version
+        for version, (key, value) in versions.values.items()
+        if value == GONE
+    }
+    undecided: list[Write] = []
+    for write in writes:
+        if write.version:
+            yield write
+        elif write.ended == INFINITE:
+            undecided.append(write)
+        elif version := deletions.pop((write.key, write.named or 0), 0):
+            yield replace(write, version=version)
+        else:
+            found.append(f"{write} was answered, and no watch tells of it")
+    for write in undecided:
+        told = deletions if write.value == GONE else by_value
+        name: Any = (write.key, write.named or 0) if write.value == GONE else write.value
+        yield replace(write, version=told.pop(name, 0))
 
 
 def _replaced(writes: Iterable[Write], versions: _Versions) -> Iterator[str]:
@@ -165,64 +214,64 @@ def _replaced(writes: Iterable[Write], versions: _Versions) -> Iterator[str]:
             yield f"{write} replaced version {before} ({value})"
 
 
-def _real_time(history: History) -> Iterator[str]:
-    """Versions that were answered, against versions seen by what began later."""
-    answered = [(one.ended, one.version) for one in history.writes if one.version]
-    answered += [(one.ended, one.version) for one in history.reads]
-    answered += [(one.ended, one.version) for one in history.lists]
-    answered.sort()
-    # The newest version of the whole store that was answered by then; a read of one object knows
-    # only its own version, so reads are compared object by object below.
-    ends = [end for end, _ in answered]
-    newest: list[int] = []
-    for _, version in answered:
-        newest.append(max(version, newest[-1]) if newest else version)
+class _RealTime:
+    """Versions that were answered, against versions seen by what began later.
 
-    def known(begun: float) -> int:
-        at = bisect_right(ends, begun)
-        return newest[at - 1] if at else 0
-
-    for listed in history.lists:
-        if listed.version < known(listed.begun):
-            yield f"a list of version {listed.version} began behind {known(listed.begun)}"
-    for write in history.writes:
-        if write.version and write.version <= known(write.begun):
-            yield f"{write} began behind {known(write.begun)}"
-    yield from _objects_in_time(history)
-
-
-def _objects_in_time(history: History) -> Iterator[str]:
-    told: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for write in history.writes:
-        if write.version:
-            told[write.key].append((write.ended, write.version))
-    for read in history.reads:
-        told[read.key].append((read.ended, read.version))
-    for key, entries in told.items():
-        entries.sort()
-        ends, newest = [end for end, _ in entries], list[int]()
-        for _, version in entries:
-            newest.append(max(version, newest[-1]) if newest else version)
-        deletions = [one for one in history.writes if one.key == key and one.value == GONE]
-        for read in history.reads:
-            if read.key != key:
-                continue
-            at = bisect_right(ends, read.begun)
-            must = newest[at - 1] if at else 0
-            stale = read.version < must if read.version else not _gone(read, must, deletions)
-            if stale:
-                yield f"{read} began behind version {must}"
-
-
-def _gone(read: Read, must: int, deletions: Iterable[Write]) -> bool:
-    """Whether an object may be missing that was known to have come to a version.
-
-    What is not there has no version: that one is its deletion, or another deletion came behind it.
+    Args:
+        history: reads and lists.
+        writes: with their versions.
+        versions: of all objects.
     """
-    return not must or any(
-        one.version == must or (one.begun < read.ended and not 0 < one.version < must)
-        for one in deletions
-    )
+
+    def __init__(self, history: History, writes: Sequence[Write], versions: _Versions) -> None:
+        self._versions = versions
+        self._begun = {write.version: write.begun for write in writes if write.version}
+        seen: list[Write | Read | Listed] = [write for write in writes if write.version]
+        seen += [*history.reads, *history.lists]
+        self._moments: list[tuple[float, int, Write | Read | Listed]] = []
+        for one in seen:
+            self._moments.append((one.begun, 1, one))
+            self._moments.append((one.ended, 0, one))
+        # What ended at a moment was known to what began then.
+        self._moments.sort(key=lambda moment: moment[:2])
+
+    def problems(self) -> Iterator[str]:
+        """What began with less than was known."""
+        known = 0
+        least: dict[int, int] = {}  # version that one has seen at least, while it is under way
+        for _, begins, one in self._moments:
+            if begins or id(one) not in least:  # one that took no time ends first
+                if id(one) in least:
+                    continue
+                least[id(one)], problem = self._seen(one, known)
+                if problem:
+                    yield problem
+            if not begins:
+                known = max(known, least[id(one)])
+
+    def _seen(self, one: Write | Read | Listed, known: int) -> tuple[int, str]:
+        """The oldest version that one can have seen, and what is wrong with it or nothing.
+
+        Args:
+            one: what was answered.
+            known: newest version that was answered when it began.
+        """
+        if isinstance(one, Write):
+            wrong = one.version <= known
+        elif isinstance(one, Listed):
+            wrong = one.version < known
+        else:
+            return self._read(one, self._versions.newest(one.key, known))
+        return one.version, f"{one} began behind {known}" if wrong else ""
+
+    def _read(self, read: Read, must: int) -> tuple[int, str]:
+        stale = f"{read} began behind version {must}"
+        if read.version:
+            return read.version, stale if read.version < must else ""
+        gone = self._versions.gone_from(read.key, must)
+        if gone is None or self._begun.get(gone, 0.0) >= read.ended:
+            return must, stale
+        return gone, ""
 
 
 def _listed(lists: Iterable[Listed], versions: _Versions) -> Iterator[str]:

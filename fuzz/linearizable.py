@@ -1,10 +1,13 @@
 """Concurrent histories of a server that is killed and paused are linearizable, and lose nothing.
 
 python fuzz/linearizable.py --seconds 60 --seed 1
+python fuzz/linearizable.py --servers 3 --members 3 --operations 200000 --faults 50
 
 Clients in threads create, compare and swap, read, list, delete and watch a few ConfigMaps through
 TLS, while the process of the server is killed (SIGKILL) and started again on its data, or paused
-for a moment.  What was asked and answered is checked by `fuzz.histories`.
+for a moment.  With ``--members`` the servers are replicas on an etcd, whose members are killed and
+paused too; each request goes to any of them, and each has a watch.  What was asked and answered is
+checked by `fuzz.histories`.  A watch that ends with an error ends the run.
 """
 
 from __future__ import annotations
@@ -13,99 +16,48 @@ import argparse
 import http.client
 import json
 import random  # noqa: TID251 -- a driver with a seed
-import re
-import signal
-import ssl
-import subprocess
 import sys
 import tempfile
 import threading  # noqa: TID251 -- clients beside the server's process
 import time  # noqa: TID251 -- histories are of real time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fuzz.histories import GONE, History, Listed, Read, Watched, Write, problems
+from fuzz.histories import GONE, INFINITE, History, Listed, Read, Watched, Write, problems
+from fuzz.killing import TOKEN, KilledServer, Processes, running
 
 CLIENTS = 6
 KEYS = 8
 PATH = "/api/v1/namespaces/default/configmaps"
-PATIENCE_S = 10.0
-TOKEN = "history"
-INFINITE = float("inf")
+STREAM_S = 4
+"""How long a stream of a watch lasts: it has a bookmark 2 seconds before its end."""
+LAST_TRIES = 30  # streams of a watch, until it has come to the last version
+TOLD_EVERY_S = 30.0
 LOST = (OSError, http.client.HTTPException, ValueError)
-
-
-class KilledServer:
-    """A process that serves one data directory, and may be killed."""
-
-    def __init__(self, folder: Path, flags: Sequence[str]) -> None:
-        self._folder, self._flags = folder, flags
-        tokens = folder / "tokens.csv"
-        tokens.write_text(f'{TOKEN},history,history-uid,"system:masters"\n')
-        tokens.chmod(0o600)
-        self._port = 0
-        self.kills = self.pauses = 0
-        self.start()
-
-    def start(self) -> None:
-        """Start it, on the port that it had."""
-        command = [
-            sys.executable, "-m", "kubetrio", "serve", "--data-dir", str(self._folder / "data"),
-            "--secure-port", str(self._port), "--token-auth-file",
-            str(self._folder / "tokens.csv"), *self._flags,
-        ]  # fmt: skip
-        log = (self._folder / "log").open("ab")
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        line = self._process.stdout.readline() if self._process.stdout else ""
-        found = re.search(r"https://\S+", line)
-        if found is None:
-            raise SystemExit(f"the server did not start: {line}")
-        self._port = urlsplit(found[0]).port or 0
-
-    def connect(self) -> http.client.HTTPSConnection:
-        """Make a connection."""
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return http.client.HTTPSConnection(
-            "127.0.0.1", self._port, timeout=PATIENCE_S, context=context
-        )
-
-    def kill(self) -> None:
-        """End it without a word, and start it again."""
-        self.kills += 1
-        self._process.kill()
-        self._process.wait()
-        self.start()
-
-    def pause(self, seconds: float) -> None:
-        """Stop it for a moment."""
-        self.pauses += 1
-        self._process.send_signal(signal.SIGSTOP)
-        time.sleep(seconds)
-        self._process.send_signal(signal.SIGCONT)
-
-    def stop(self) -> None:
-        """End it in order."""
-        self._process.terminate()
-        self._process.wait(timeout=30)
 
 
 @dataclass(slots=True)
 class Client:
     """One client and its part of the history."""
 
-    server: KilledServer
+    servers: Sequence[KilledServer]
     number: int
     rng: random.Random
     history: History = field(default_factory=History)
     known: dict[str, int] = field(default_factory=dict)
-    connection: http.client.HTTPSConnection | None = None
+    connections: dict[int, http.client.HTTPSConnection] = field(default_factory=dict)
     count: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def answered(self) -> int:
+        """How many answers there were that are no failures of a server."""
+        return sum(count for what, count in self.answers.items() if what < "500")
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request, and read its answer.
@@ -113,18 +65,25 @@ class Client:
         Raises:
             OSError, HTTPException, ValueError: what came of it is not known.
         """
-        if self.connection is None:
-            self.connection = self.server.connect()
+        number = self.rng.randrange(len(self.servers))
+        connection = self.connections.get(number)
+        if connection is None:
+            connection = self.connections[number] = self.servers[number].connect()
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         try:
             data = None if body is None else json.dumps(body)
-            self.connection.request(method, path, data, headers)
-            answer = self.connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        except LOST:
-            self.connection.close()
-            self.connection = None
+            connection.request(method, path, data, headers)
+            answer = connection.getresponse()
+            found = json.loads(answer.read())
+        except LOST as error:
+            self.answers[f"no answer: {type(error).__name__}"] += 1
+            connection.close()
+            del self.connections[number]
             raise
+        self.answers[str(answer.status)] += 1
+        if answer.status >= 500:
+            self.answers[f"said: {found.get('message')}"[:100]] += 1
+        return answer.status, found
 
     def step(self) -> None:
         """Do one thing at random."""
@@ -209,12 +168,12 @@ class Client:
         elif status == 200:
             # The answer of a deletion has no version of its own; watches tell it.
             self.history.writes.append(
-                Write(begun=begun, ended=INFINITE, key=key, value=value, named=named)
+                Write(begun=begun, ended=time.monotonic(), key=key, value=value, named=named)
             )
 
-    def run(self, until: float) -> None:
-        """Do things until a time."""
-        while time.monotonic() < until:
+    def run(self, over: threading.Event) -> None:
+        """Do things until it is over."""
+        while not over.is_set():
             try:
                 self.step()
             except LOST:
@@ -225,47 +184,82 @@ def _version(obj: Any) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-def watched(
-    server: KilledServer, after: int, until: threading.Event, seconds: int
-) -> list[Watched]:
-    """Watch from a version on, again and again where a stream ends, each time from where it came.
+class Watcher:
+    """A watch of one server, begun again where a stream ends, each time from where it came.
 
     Args:
         server: whose objects.
         after: version to begin after.
-        until: set when everything has been written.
-        seconds: how long a stream may be without a word.
+
+    Attributes:
+        until: version that it has to come to, 0 while that is not known.
+        errors: ERROR events that end the run.
+        interrupted: ERROR events of a server that cannot go on for now (5xx), after which the
+            watch goes on where it was.
     """
-    told: list[Watched] = []
-    events: list[tuple[str, str, int]] = []
-    at = after
-    while True:
-        ended = until.is_set()
+
+    def __init__(self, server: KilledServer, after: int) -> None:
+        self.until = 0
+        self.errors: list[str] = []
+        self.interrupted = 0
+        self._server = server
+        self._after = self._at = after
+        self._events: list[tuple[str, str, int]] = []
+
+    @property
+    def told(self) -> Watched:
+        """What it was told."""
+        return Watched(after=self._after, events=self._events, until=self._at)
+
+    def run(self, over: threading.Event) -> None:
+        """Watch until the last version has come, or an error; which ends the others too."""
+        tries = 0
+        while not self.errors and tries < LAST_TRIES:
+            if self.until:
+                tries += 1
+                if self._at >= self.until:
+                    return
+            try:
+                self._stream()
+            except LOST:
+                time.sleep(0.05)
+        if not self.errors:
+            self.errors.append(f"a watch has come to {self._at}, not to {self.until}")
+        over.set()
+
+    def _stream(self) -> None:
+        connection = self._server.connect()
         try:
-            connection = server.connect()
             connection.request(
                 "GET",
                 f"{PATH}?watch=1&labelSelector=history=1&allowWatchBookmarks=true"
-                f"&resourceVersion={at}&timeoutSeconds={seconds}",
+                f"&resourceVersion={self._at}&timeoutSeconds={STREAM_S}",
                 headers={"Authorization": f"Bearer {TOKEN}"},
             )
             answer = connection.getresponse()
-            for line in answer:
-                event = json.loads(line)
-                obj, kind = event["object"], event["type"]
-                if kind == "ERROR":
-                    raise SystemExit(f"a watch ended: {obj}")
-                version = _version(obj)
-                if kind != "BOOKMARK":
-                    value = GONE if kind == "DELETED" else obj["data"]["v"]
-                    events.append((obj["metadata"]["name"], value, version))
-                at = max(at, version)
-        except LOST:
-            time.sleep(0.05)
-            continue
-        if ended:
-            told.append(Watched(after=after, events=events, until=at))
-            return told
+            if answer.status >= 500 or answer.status == 429:
+                time.sleep(0.2)
+            elif answer.status != 200:
+                self.errors.append(f"a watch after {self._at} was refused: {answer.read()!r}")
+            else:
+                for line in answer:
+                    self._take(json.loads(line))
+        finally:
+            connection.close()
+
+    def _take(self, event: Any) -> None:
+        obj, kind = event["object"], event["type"]
+        if kind == "ERROR":
+            if obj.get("code", 0) >= 500:
+                self.interrupted += 1
+            else:
+                self.errors.append(f"a watch after {self._at} ended: {obj}")
+            return
+        version = _version(obj)
+        if kind != "BOOKMARK":
+            value = GONE if kind == "DELETED" else obj["data"]["v"]
+            self._events.append((obj["metadata"]["name"], value, version))
+        self._at = max(self._at, version)
 
 
 def whole(clients: Sequence[Client], watches: Sequence[Watched]) -> History:
@@ -278,59 +272,175 @@ def whole(clients: Sequence[Client], watches: Sequence[Watched]) -> History:
     return history
 
 
-def play(seconds: float, seed: int, flags: Sequence[str]) -> tuple[History, KilledServer]:
-    """Run clients beside a server that is killed and paused."""
-    rng = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix="kubetrio-history-") as folder:
-        server = KilledServer(Path(folder), flags)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How long a run lasts, and what happens in it.
+
+    Args:
+        seconds: at most.
+        operations: answered requests after which it ends, 0 for no such end.
+        faults: faults that are spread over the operations, 0 for some at random times.
+        clients: clients at once.
+        servers: servers.
+        members: members of their etcd, 0 for none.
+        flags: further flags of servers.
+        seed: of clients and faults.
+    """
+
+    seconds: float
+    operations: int
+    faults: int
+    clients: int
+    servers: int
+    members: int
+    flags: Sequence[str]
+    seed: int
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of a run.
+
+    Args:
+        history: what was asked and answered.
+        faults: by kind.
+        seconds: how long it took.
+        interrupted: streams of watches that servers ended with a 5xx.
+        errors: what ended the run before its time.
+        answers: by status, and what was said of failures.
+    """
+
+    history: History
+    faults: Counter[str]
+    seconds: float
+    interrupted: int
+    errors: list[str]
+    answers: Counter[str]
+
+
+def play(plan: Plan) -> Played:
+    """Run clients beside processes that are killed and paused."""
+    rng = random.Random(plan.seed)
+    with (
+        tempfile.TemporaryDirectory(prefix="kubetrio-history-") as folder,
+        running(
+            Path(folder), servers=plan.servers, members=plan.members, flags=plan.flags,
+            rng=random.Random(rng.random()),
+        ) as processes,
+    ):  # fmt: skip
+        clients = [
+            Client(processes.servers, number, random.Random(rng.random()))
+            for number in range(plan.clients)
+        ]
+        first = clients[0].listed()
+        if first is None:
+            raise SystemExit("the server does not list")
+        watchers = [Watcher(server, first.version) for server in processes.servers]
+        over, begun = threading.Event(), time.monotonic()
+        threads = [threading.Thread(target=one.run, args=(over,)) for one in clients]
+        watching = [threading.Thread(target=one.run, args=(over,)) for one in watchers]
+        for thread in (*threads, *watching):
+            thread.start()
+        errors: list[str] = []
         try:
-            clients = [
-                Client(server, number, random.Random(rng.random())) for number in range(CLIENTS)
-            ]
-            first = clients[0].listed()
-            if first is None:
-                raise SystemExit("the server does not list")
-            over, watches = threading.Event(), list[Watched]()
-            until = time.monotonic() + seconds
-            threads = [threading.Thread(target=one.run, args=(until,)) for one in clients]
-            watcher = threading.Thread(
-                target=lambda: watches.extend(watched(server, first.version, over, 2))
-            )
-            for thread in (*threads, watcher):
-                thread.start()
-            while time.monotonic() < until - 1:
-                time.sleep(0.3 + rng.random() * 2)
-                if rng.random() < 0.7:
-                    server.kill()
-                else:
-                    server.pause(0.1 + rng.random())
-            for thread in threads:
-                thread.join()
-            over.set()
-            watcher.join()
-            clients[0].listed()
-            return whole(clients, watches), server
-        finally:
-            server.stop()
+            _disturb(plan, processes, clients, over, rng)
+        except RuntimeError as error:  # a process does not come back
+            errors.append(str(error))
+        over.set()
+        for thread in threads:
+            thread.join()
+        last = _last(clients[0])
+        for one in watchers:
+            one.until = last or first.version
+        for thread in watching:
+            thread.join()
+        if not last:
+            errors.append("the servers do not list in the end")
+        errors += [error for one in watchers for error in one.errors]
+        errors += [f"server {number} has ended by itself" for number in processes.ended()]
+        return Played(
+            whole(clients, [one.told for one in watchers]), processes.faults,
+            time.monotonic() - begun, sum(one.interrupted for one in watchers), errors,
+            sum((one.answers for one in clients), Counter()),
+        )  # fmt: skip
+
+
+def _last(client: Client) -> int:
+    """The version of a last list; 0 where none is answered."""
+    for _ in range(LAST_TRIES):
+        try:
+            if (listed := client.listed()) is not None:
+                return listed.version
+        except LOST:
+            pass
+        time.sleep(0.5)
+    return 0
+
+
+def _disturb(
+    plan: Plan,
+    processes: Processes,
+    clients: Sequence[Client],
+    over: threading.Event,
+    rng: random.Random,
+) -> None:
+    """Make faults until enough has been answered, or the time is up.
+
+    Raises:
+        RuntimeError: a server does not come back.
+    """
+    begun = told = time.monotonic()
+    while not over.is_set() and (now := time.monotonic()) < begun + plan.seconds - 1:
+        done, faults = sum(one.answered for one in clients), processes.faults.total()
+        if plan.operations and done >= plan.operations and faults >= plan.faults:
+            return
+        if now - told > TOLD_EVERY_S:
+            told = now
+            print(f"{now - begun:.0f} s: {done} operations, {faults} faults", file=sys.stderr)
+        if plan.faults:
+            time.sleep(0.2)
+            if faults < plan.faults and done * plan.faults >= faults * plan.operations:
+                processes.fault()
+        else:
+            time.sleep(0.3 + rng.random() * 2)
+            processes.fault()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play and check; 1 when something does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
-    parser.add_argument("--seed", type=int, default=1, help="of clients and kills (1)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long at most (60)")
+    parser.add_argument("--operations", type=int, default=0, help="answered ones, then it ends")
+    parser.add_argument("--faults", type=int, default=0, help="spread over the operations")
+    parser.add_argument("--clients", type=int, default=CLIENTS, help=f"at once ({CLIENTS})")
+    parser.add_argument("--servers", type=int, default=1, help="servers; several need --members")
+    parser.add_argument("--members", type=int, default=0, help="of the etcd that they share (0)")
+    parser.add_argument("--seed", type=int, default=1, help="of clients and faults (1)")
     parser.add_argument("--server-flag", action="append", default=[], metavar="FLAG")
     options = parser.parse_args(arguments)
-    history, server = play(options.seconds, options.seed, options.server_flag)
-    found = problems(history)
-    unsure = sum(1 for write in history.writes if not write.version)
+    if options.servers > 1 and not options.members:
+        parser.error("several servers need --members")
+    if options.faults and not options.operations:
+        parser.error("--faults are spread over --operations")
+    plan = Plan(
+        seconds=options.seconds, operations=options.operations, faults=options.faults,
+        clients=options.clients, servers=options.servers, members=options.members,
+        flags=options.server_flag, seed=options.seed,
+    )  # fmt: skip
+    played = play(plan)
+    history = played.history
+    found = [*played.errors, *problems(history)]
+    unsure = sum(1 for write in history.writes if write.ended == INFINITE)
+    faults = ", ".join(f"{count} {kind}" for kind, count in sorted(played.faults.items()))
     print(
         f"{history.operations()} answered operations ({len(history.writes) - unsure} writes, "
-        f"{len(history.reads)} reads, {len(history.lists)} lists), {unsure} writes without a "
-        f"version, {server.kills} kills, {server.pauses} pauses, "
-        f"{sum(len(one.events) for one in history.watches)} watched events: "
-        f"{len(found)} problems"
+        f"{len(history.reads)} reads, {len(history.lists)} lists) in {played.seconds:.0f} s, "
+        f"{unsure} writes without an answer, {played.faults.total()} faults ({faults}), "
+        f"{sum(len(one.events) for one in history.watches)} watched events, "
+        f"{played.interrupted} streams interrupted: {len(found)} problems"
     )
+    for what, count in sorted(played.answers.items()):
+        print(f"    {count} {what}")
     for problem in found[:20]:
         print(problem)
     return int(bool(found))

@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz.histories import GONE, History, Listed, Read, Watched, Write, problems
-
-INFINITE = float("inf")
+from fuzz.histories import GONE, INFINITE, History, Listed, Read, Watched, Write, problems
 
 
 def made(seed: int, steps: int = 200) -> History:
     """A history of a store that does everything at one moment between begin and end."""
     rng, history = random.Random(seed), History()
-    version, state, events = 10, {}, []
+    version, state, events = 10, dict[str, tuple[str, int]](), list[tuple[str, str, int]]()
     for step in range(steps):
         at = float(step)
         begun, ended = at - rng.random() * 3, at + rng.random() * 3
@@ -37,7 +35,7 @@ def made(seed: int, steps: int = 200) -> History:
                 history.writes.append(
                     Write(
                         begun=begun, ended=INFINITE if unsure else ended, key=key, value=new,
-                        named=current, version=0 if unsure else version,
+                        named=current, version=0 if unsure or deletes else version,
                     )
                 )  # fmt: skip
                 events.append((key, new, version))
@@ -116,3 +114,60 @@ def test_real_time_counts_across_objects() -> None:
             Write(begun=at, ended=at + 1, key=key, value=key, named=0, version=version)
         )
     assert any("began behind 12" in problem for problem in problems(history))
+
+
+def deleted(*, ended: float, reads: list[Read], begun: float = 2.0) -> History:
+    """One object that is created at 11 and deleted at 12, and what is read of it."""
+    return History(
+        writes=[
+            Write(begun=0.0, ended=1.0, key="k", value="v", named=0, version=11),
+            Write(begun=begun, ended=ended, key="k", value=GONE, named=11),
+        ],
+        reads=reads,
+        watches=[Watched(after=10, events=[("k", "v", 11), ("k", GONE, 12)], until=12)],
+    )
+
+
+def read(begun: float, version: int) -> Read:
+    value = "v" if version else GONE
+    return Read(begun=begun, ended=begun + 1, key="k", value=value, version=version)
+
+
+def test_a_read_of_what_was_deleted_is_found() -> None:
+    """The deletion was answered before the read began; one that was under way is no fault."""
+    assert any(
+        "behind version 12" in one for one in problems(deleted(ended=3.0, reads=[read(4, 11)]))
+    )
+    assert problems(deleted(ended=5.0, reads=[read(4, 11)])) == []
+    assert problems(deleted(ended=INFINITE, reads=[read(4, 11), read(6, 0)])) == []
+
+
+def test_what_was_missing_is_missing_afterwards() -> None:
+    """Also where the deletion itself was never answered."""
+    history = deleted(ended=INFINITE, reads=[read(4, 0), read(6, 11)])
+    assert any("began behind" in problem for problem in problems(history))
+
+
+def test_what_is_missing_before_its_deletion_begins_is_found() -> None:
+    """Nothing else can have deleted it."""
+    history = deleted(begun=8.0, ended=9.0, reads=[read(4, 0)])
+    assert any("began behind version 11" in problem for problem in problems(history))
+
+
+def test_a_deletion_that_is_lost_is_found() -> None:
+    """It was answered, and no watch has told of it."""
+    history = deleted(ended=3.0, reads=[])
+    history.watches[0] = Watched(after=10, events=[("k", "v", 11)], until=12)
+    assert any("no watch tells" in problem for problem in problems(history))
+
+
+def test_what_one_object_shows_counts_for_others() -> None:
+    """A write of another object at a later version was answered before the read began."""
+    history = History(
+        writes=[
+            Write(begun=0.0, ended=INFINITE, key="a", value="v", named=0, version=11),
+            Write(begun=0.0, ended=1.0, key="b", value="w", named=0, version=12),
+        ],
+        reads=[Read(begun=2.0, ended=3.0, key="a", value=GONE, version=0)],
+    )
+    assert any("began behind version 11" in problem for problem in problems(history))
