@@ -312,6 +312,11 @@ def seeded(seed: int, *, start: float | None = None) -> Env:
     )
 
 
+def running_threads() -> int:
+    """Number of Python's threads that run in this process."""
+    return threading.active_count()
+
+
 def monotonic() -> float:
     """Seconds of a monotonic clock for measuring work outside Trio."""
     return time.perf_counter()

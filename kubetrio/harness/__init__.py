@@ -4,8 +4,10 @@ from kubetrio.harness.comparing import Difference, diff
 from kubetrio.harness.connecting import ADMIN, Connected
 from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.harness.exchange import Answer, BadAnswer
+from kubetrio.harness.forking import ForkError
 from kubetrio.harness.live import live
 from kubetrio.harness.opening import Harness, open_harness, run
+from kubetrio.harness.origin import Copy, Origin, open_origin
 from kubetrio.harness.reply import Reply
 from kubetrio.harness.script import (
     Inject,
@@ -27,12 +29,15 @@ __all__ = [
     "Answer",
     "BadAnswer",
     "Connected",
+    "Copy",
     "Difference",
     "Fault",
     "FaultyDisk",
+    "ForkError",
     "Harness",
     "Inject",
     "Move",
+    "Origin",
     "Reply",
     "Request",
     "Restart",
@@ -47,6 +52,7 @@ __all__ = [
     "diff",
     "live",
     "open_harness",
+    "open_origin",
     "perform",
     "record",
     "replay",

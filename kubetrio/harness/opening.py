@@ -25,6 +25,7 @@ from kubetrio.env import Env, seeded
 from kubetrio.harness.connecting import ADMIN, Connected, connect
 from kubetrio.harness.digest import digest
 from kubetrio.harness.disk import FaultyDisk
+from kubetrio.harness.forking import LIMIT_S, forked
 from kubetrio.harness.keys import write_keys
 from kubetrio.harness.scheduler import seed_scheduler
 from kubetrio.harness.setup import DISK, Setup
@@ -199,6 +200,25 @@ class Harness:
         if snapshot not in self._snapshots:
             raise ResetError("the snapshot is of the server before its restart")
         await self.server.reset(snapshot)
+
+    async def fork(self, do: Callable[[Harness], Awaitable[T]], *, limit_s: float = LIMIT_S) -> T:
+        """Call a function with a copy of this server, and return what it returns.
+
+        The copy goes on from where this server is, with the same revisions, names, uids and times
+        to come, and leaves no trace here: the next copy begins at the same point.  It is a copy of
+        the process, made when the controllers are at rest; what the function returns or raises is
+        pickled.
+
+        Args:
+            do: awaited with the copy, in its process.
+            limit_s: seconds, of the real clock, after which the copy is ended.
+
+        Raises:
+            ForkError: the server cannot be copied, for it has a disk or listens or threads run
+                beside it, or the copy did not end in order.
+        """
+        await self.settled()
+        return await forked(self.setup, partial(do, self), limit_s=limit_s)
 
     async def restart(self) -> None:
         """Stop the server in order and start it again on what it has stored.

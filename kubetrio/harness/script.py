@@ -169,7 +169,7 @@ class Script:
             "format": FORMAT,
             "seed": self.setup.seed,
             "server": self.setup.as_dict(),
-            "steps": [_shown(step) for step in self.steps],
+            "steps": [step_as_dict(step) for step in self.steps],
         }
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ class Script:
             setup = Setup.of(data.get("server", {}), seed=data.get("seed", 0))
         except SetupError as error:
             raise ScriptError(str(error)) from error
-        return cls(setup=setup, steps=tuple(_step(one, at) for at, one in enumerate(steps, 1)))
+        return cls(setup=setup, steps=tuple(step_of(one, at) for at, one in enumerate(steps, 1)))
 
 
 def _line(value: object) -> str:
@@ -239,7 +239,8 @@ _PLAIN: Mapping[str, object] = {
 """Values of fields that JSON leaves out."""
 
 
-def _shown(step: Step) -> dict[str, Any]:
+def step_as_dict(step: Step) -> dict[str, Any]:
+    """A step as JSON has it, without what is as usual."""
     shown: dict[str, Any] = {"do": step.do}
     for name in step.__dataclass_fields__:
         value = getattr(step, name)
@@ -254,8 +255,12 @@ def _shown(step: Step) -> dict[str, Any]:
     return shown
 
 
-def _step(data: object, number: int) -> Step:
+def step_of(data: object, number: int) -> Step:
     """The step that a JSON object means.
+
+    Args:
+        data: as `step_as_dict` returns it.
+        number: of the step, from 1, for errors.
 
     Raises:
         ScriptError: it means none.

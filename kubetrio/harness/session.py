@@ -50,6 +50,12 @@ class Session:
         ]
         return Script(setup=self._setup, steps=tuple(steps))
 
+    async def finished(self) -> Script:
+        """What was done, when watches have been told of all there is."""
+        # They are told of the last writes in tasks of their own.
+        await self._player.settle()
+        return self.script
+
     async def do(self, step: Step) -> Reply:
         """Do a step and return what was answered; of a watch, how it began.
 
@@ -175,9 +181,7 @@ async def perform(script: Script, player: Player) -> Script:
     session = Session(player, script.setup)
     for step in script.steps:
         await session.do(step)
-    # Watches are told of the last writes in tasks of their own.
-    await player.settle()
-    return session.script
+    return await session.finished()
 
 
 async def replay(script: Script) -> Script:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -94,7 +95,7 @@ async def test_rules_of_the_setup_are_in_force_from_the_start(autojump_clock: Mo
     setup = Setup(faults=[Rule(fault="500", resource="configmaps", verb="create", count=1)])
     async with open_harness(setup) as server:
         snapshot = await server.snapshot()
-        for again in (lambda: server.reset(snapshot), server.restart, server.settled):
+        for again in (partial(server.reset, snapshot), server.restart, server.settled):
             with pytest.raises(ApiError, match="fault"):
                 await server.client().create(configmap("a"))
             await again()

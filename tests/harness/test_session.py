@@ -72,8 +72,8 @@ def test_a_watch_has_all_events(script: Script) -> None:
 def test_a_reference_that_leads_nowhere_is_an_answer() -> None:
     """To a step that comes later, that has no body, or that does not exist; the rest is done."""
     paths = [f"{MAPS}/{{{{{number}.metadata.name}}}}" for number in (2, 1, 9)]
-    steps = [Settle(), *(Request(path=path) for path in paths), Request(path="/readyz")]
-    answers = [step.answer for step in replayed(Script(steps=steps)).steps]
+    requests = [Request(path=path) for path in (*paths, "/readyz")]
+    answers = [step.answer for step in replayed(Script(steps=(Settle(), *requests))).steps]
     assert [answer.error for answer in answers[1:4] if answer] == [
         f"not sent: {{{{{number}.metadata.name}}}} leads nowhere" for number in (2, 1, 9)
     ]
