@@ -138,7 +138,8 @@ def _stream_list(
             if not more:
                 return
             body, more = await rest.next()
-            body += await finished(storage.listing, edge.off_loop, request, encoder)
+            if late := await finished(storage.listing, edge.off_loop, request, encoder):
+                body += late  # else the very piece that is kept, which may be compressed already
 
     return run
 

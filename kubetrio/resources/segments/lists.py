@@ -9,7 +9,6 @@ from weakref import WeakSet
 import trio
 
 from kubetrio.resources.continuetokens import encode_token
-from kubetrio.resources.paging import CHUNK_BYTES
 from kubetrio.resources.readcounts import ListReads
 from kubetrio.resources.representation import ItemForm, ListMeta
 from kubetrio.resources.segments.cache import SegmentCache, View
@@ -18,6 +17,8 @@ from kubetrio.resources.segments.making import Beside, Making
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import Range, Revision, Store
 
+AT_ONCE_BYTES = 128 * 1024
+"""Of lists that are one answer; those over it are compressed for clients that ask for that."""
 LOOKS = 16
 """Segments from which items are chosen before others have their turn."""
 
@@ -70,10 +71,10 @@ class RestOfPieces:
 
 
 def whole(pieces: list[bytes]) -> tuple[bytes, RestOfPieces | None]:
-    """What is sent: at once if it is small."""
-    if sum(map(len, pieces)) <= CHUNK_BYTES:
+    """What is sent: at once if it is small, else piece by piece, as they are kept."""
+    if sum(map(len, pieces)) <= AT_ONCE_BYTES:
         return b"".join(pieces), None
-    return b"".join(pieces[:2]), RestOfPieces(pieces[2:])
+    return pieces[0], RestOfPieces(pieces[1:])
 
 
 async def cut_all(making: Making, view: View, form: ItemForm, *, sizes: bool = False) -> Cut:
@@ -85,7 +86,8 @@ async def cut_all(making: Making, view: View, form: ItemForm, *, sizes: bool = F
             continue
         if number % LOOKS == LOOKS - 1:
             await trio.lowlevel.checkpoint()
-        cut.pieces.append(await making.joined(part, form))
+        lead = 0 if cut.pieces else form.lead
+        cut.pieces.append(await making.joined(part, form, lead))
         cut.count += part.objects
         if sizes:
             cut.sizes += part.segment.form(form.key).sizes(part.first, part.last)
@@ -102,12 +104,12 @@ async def cut_some(
         if number % LOOKS == LOOKS - 1:
             await trio.lowlevel.checkpoint()
         left = limit - cut.count if limit else part.objects
-        segment = part.segment
+        segment, lead = part.segment, 0 if cut.pieces else form.lead
         cut.changed = max(cut.changed, segment.changed)
         if selection is None:
             taken = Part(segment, part.first, min(part.last, part.first + left))
             if taken.objects:
-                cut.pieces.append(await making.joined(taken, form))
+                cut.pieces.append(await making.joined(taken, form, lead))
                 cut.last_key = segment.keys[taken.last - 1]
             cut.count += taken.objects
             cut.looked += taken.objects
@@ -115,7 +117,7 @@ async def cut_some(
             places = (await making.selected(part, selection))[:left]
             if places:
                 chosen = await making.chosen(segment, places, form)
-                cut.pieces.append(b"".join(chosen))
+                cut.pieces.append(b"".join(chosen)[lead:])
                 cut.sizes += map(len, chosen)
                 cut.last_key = segment.keys[places[-1]]
             cut.count += len(places)
@@ -191,9 +193,8 @@ class SegmentedLists:
                     left = request.keys.after(cut.last_key)
                     remaining = await self._store.count(left, at=at)
         meta = ListMeta(resource_version=str(at), continue_token=token, remaining=remaining)
-        pieces = cut.pieces
-        before, behind = form.around(meta, cut.count, cut.size - form.lead)
-        begin, rest = whole([before, pieces[0][form.lead :], *pieces[1:], behind])
+        before, behind = form.around(meta, cut.count, cut.size)
+        begin, rest = whole([before, *cut.pieces, behind])
         if rest is not None:
             self._sent.add(rest)
         return begin, rest

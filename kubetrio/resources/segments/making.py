@@ -48,16 +48,22 @@ class Making:
     turns: trio.Lock
     beside: Beside | None
 
-    async def joined(self, part: Part, form: ItemForm) -> bytes:
-        """All items of a part in a form."""
+    async def joined(self, part: Part, form: ItemForm, lead: int = 0) -> bytes:
+        """All items of a part in a form.
+
+        Args:
+            part: the objects.
+            form: how they are written.
+            lead: bytes to be left out in front.
+        """
         segment, first, last = part
         if form.stored:
-            return segment.stored.joined(first, last)
+            return segment.stored.led(segment.stored.joined(first, last), lead)
         items = segment.form(form.key)
         await self._make(segment, items, form, items.missing(first, last, form.now()))
         while missing := items.missing(first, last):  # another list slices some too old meanwhile
             await self._make(segment, items, form, missing)
-        return items.joined(first, last)
+        return items.led(items.joined(first, last), lead)
 
     async def chosen(self, segment: Segment, places: Sequence[int], form: ItemForm) -> list[bytes]:
         """Some items of a segment in a form."""

@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple, TypeVar
 
+from kubetrio.resources.segments.piece import Piece
 from kubetrio.store.model import Revision
 
 T = TypeVar("T")
@@ -86,12 +87,13 @@ class Items:
         size: bytes of the items that are made.
     """
 
-    __slots__ = ("_body", "_ends", "_good", "_parts", "_spans", "size")
+    __slots__ = ("_body", "_ends", "_first", "_good", "_parts", "_spans", "size")
 
     def __init__(self, parts: list[bytes | None], spans: list[Span] | None = None) -> None:
         self._parts: list[bytes | None] = parts
         self._spans = spans
-        self._body: bytes | None = None
+        self._body: Piece | None = None
+        self._first: Piece | None = None
         self._ends = array("Q")
         self._good = NEVER
         """When all of them are good, once they are joined."""
@@ -119,7 +121,7 @@ class Items:
             if since <= now < until:
                 return
         parts = self.parts()
-        self._body = None
+        self._body = self._first = None
         for at, (since, until) in enumerate(spans):
             if not since <= now < until:
                 parts[at] = None
@@ -159,7 +161,7 @@ class Items:
             items = [part for part in self._parts if part is not None]
             if len(items) != len(self._parts):
                 return b"".join([self.get(at) for at in range(first, last)])
-            body = self._body = b"".join(items)
+            body = self._body = Piece(b"".join(items))
             self._ends = array("Q", accumulate(map(len, items)))
             self._parts = []
             if self._spans is not None:
@@ -168,6 +170,30 @@ class Items:
         if not first and last == len(self._ends):
             return body
         return body[self._ends[first - 1] if first else 0 : self._ends[last - 1]]
+
+    def led(self, piece: bytes, lead: int) -> bytes:
+        """A piece without its first bytes, as it stands at the beginning of a list.
+
+        Args:
+            piece: what `joined` returned.
+            lead: how many bytes.
+        """
+        if not lead:
+            return piece  # itself, for it may be compressed already
+        if piece is not self._body:
+            return piece[lead:]
+        if self._first is None:
+            self._first = Piece(piece[lead:])
+        return self._first
+
+    @property
+    def kept(self) -> int:
+        """Bytes that are kept beside the items: what is squeezed, and the beginning of a list."""
+        size = 0
+        for piece in (self._body, self._first):
+            if piece is not None and piece.squeezed is not None:
+                size += len(piece.squeezed.data)
+        return size if self._first is None else size + len(self._first)
 
     def sizes(self, first: int, last: int) -> list[int]:
         """Bytes of some items that are made."""
@@ -296,9 +322,9 @@ class Segment:
     def size(self) -> int:
         """What it takes, about, in bytes."""
         count = len(self.keys)
-        size = self.stored.size + self._own
+        size = self.stored.size + self.stored.kept + self._own
         for items in self.forms.values():
-            size += items.size + ITEM_BYTES * count
+            size += items.size + items.kept + ITEM_BYTES * count
         for marks in self.marks.values():
             size += marks.size
         return size

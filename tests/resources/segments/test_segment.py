@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kubetrio.resources.segments.piece import Piece, squeeze
 from kubetrio.resources.segments.segment import NEVER, Edit, Items, Mark, Marks, Segment
 
 
@@ -38,6 +39,20 @@ def test_items_that_are_good_for_a_time() -> None:
     items.fill(0, b"2s", (11.0, 12.0))
     assert items.joined(0, 2) == b"2s5m"
     assert items.missing(0, 2, 9.0) == [0, 1]  # the clock was set back
+
+
+def test_what_is_joined_is_the_same_piece_each_time() -> None:
+    """So that it is compressed once; at the beginning of a list too."""
+    items = made(b",a", b",b")
+    piece = items.joined(0, 2)
+    assert isinstance(piece, Piece)
+    assert items.led(items.joined(0, 2), 0) is piece
+    first = items.led(piece, 1)
+    assert (first, items.kept) == (b"a,b", 3)
+    assert items.led(items.joined(0, 2), 1) is first
+    assert items.led(items.joined(1, 2), 1) == b"b"
+    piece.squeezed = squeeze(piece)
+    assert items.kept == 3 + len(piece.squeezed.data)
 
 
 def test_edits_in_the_order_in_which_they_were_made() -> None:

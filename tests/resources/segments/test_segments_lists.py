@@ -67,7 +67,7 @@ async def test_lists_that_are_sent_hold_no_more_than_the_cache(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that begin while others are slow are read from the store."""
-    monkeypatch.setattr(lists, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(lists, "AT_ONCE_BYTES", 100)
     monkeypatch.setattr(collection, "TARGET_BYTES", 1000)
     encoder = json_encoder(PODS)
     cache = world.quick.segments.cache
@@ -123,7 +123,7 @@ def test_any_list_of_any_state(steps: list[Any]) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collection, "TARGET_BYTES", 1500)
-        patch.setattr(lists, "CHUNK_BYTES", 4000)
+        patch.setattr(lists, "AT_ONCE_BYTES", 4000)
         trio.run(main)
 
 
