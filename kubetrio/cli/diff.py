@@ -154,15 +154,16 @@ async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> N
     names = [f"{title} at revision {revision}" for revision in (since, upto)]
     dates = [_date(past, revision) for revision in (since, upto)]
     paint = painted(sys.stdout)
-    for line in unified_diff(texts[0], texts[1], *names, *dates, lineterm=""):
+    before, after = zip(names, dates, strict=True)
+    for line in unified_diff(*texts, before[0], after[0], before[1], after[1], lineterm=""):
         colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
         print(paint(line, colour) if colour else line)
 
 
 def _date(past: Sequence[Past], revision: int) -> str:
     """When the state at a revision was written, as far as that is known."""
-    made = [time_text(one.at_ms) for one in past if one.revision <= revision]
-    return made[-1] if made else ""
+    dates = [time_text(one.at_ms) for one in past if one.revision <= revision]
+    return dates[-1] if dates else ""
 
 
 def _lines(value: dict[str, Any] | None, *, managed: bool) -> Iterator[str]:

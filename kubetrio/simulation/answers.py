@@ -28,7 +28,7 @@ LISTS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatus
 
 
 class Unanswered(Exception):
-    """There is nothing to say.
+    """A simulated kubelet has no answer.
 
     Args:
         status: HTTP status.

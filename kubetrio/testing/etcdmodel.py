@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import trio
 from h2.exceptions import ProtocolError
 
+from kubetrio.harness.transport import MemoryTransport
 from kubetrio.store.etcd.dialing import Endpoint
 from kubetrio.store.etcd.errors import Code, Unavailable
 from kubetrio.store.etcd.fields import ENUMS
 from kubetrio.store.etcd.messages import message_class
 from kubetrio.store.etcd.requests import Event, KeyValue, decode, encode
 from kubetrio.testing.grpcserver import GrpcServer, Handler, ServedCall
-from kubetrio.testing.transport import MemoryTransport
 
 TARGETS = {number: name for name, number in ENUMS["etcdserverpb.Compare.CompareTarget"].items()}
 COMPACTED = "etcdserver: mvcc: required revision has been compacted"
@@ -33,7 +33,7 @@ NO_SPACE = "etcdserver: mvcc: database space exceeded"
 NO_LEASE = "etcdserver: requested lease not found"
 
 
-class Refused(Exception):
+class CallError(Exception):
     """A status other than OK: its code and its text."""
 
     def __init__(self, code: Code, text: str) -> None:
@@ -50,7 +50,7 @@ class _Failure(NamedTuple):
         done: whether it is carried out before.
     """
 
-    refused: Refused | None
+    refused: CallError | None
     done: bool
 
 
@@ -130,7 +130,7 @@ class EtcdModel:
         """Forget what is older than a revision."""
         self.compacted = to
 
-    def fail(self, method: str, refused: Refused | None, *, done: bool = False) -> None:
+    def fail(self, method: str, refused: CallError | None, *, done: bool = False) -> None:
         """Have the next call of a method fail.
 
         Args:
@@ -193,7 +193,7 @@ class EtcdModel:
                         await call.reset_by_client.wait()
                         return
                     raise failure.refused
-            except Refused as refused:
+            except CallError as refused:
                 await call.finish(refused.code, refused.text)
             else:
                 await call.answer(made)
@@ -223,9 +223,9 @@ class EtcdModel:
 
     def _range(self, request: Any) -> Any:
         if 0 < request.revision < self.compacted:
-            raise Refused(Code.OUT_OF_RANGE, COMPACTED)
+            raise CallError(Code.OUT_OF_RANGE, COMPACTED)
         if request.revision > self.revision:
-            raise Refused(Code.OUT_OF_RANGE, FUTURE)
+            raise CallError(Code.OUT_OF_RANGE, FUTURE)
         kvs = [
             kv
             for key, kv in self.state(request.revision).items()
@@ -246,9 +246,9 @@ class EtcdModel:
         writes = [each for each in operations if not each.HasField("request_range")]
         puts = [each.request_put for each in writes if each.HasField("request_put")]
         if puts and self.full:
-            raise Refused(Code.RESOURCE_EXHAUSTED, NO_SPACE)
+            raise CallError(Code.RESOURCE_EXHAUSTED, NO_SPACE)
         if any(put.lease and put.lease not in self._leases for put in puts):
-            raise Refused(Code.NOT_FOUND, NO_LEASE)
+            raise CallError(Code.NOT_FOUND, NO_LEASE)
         self.revision += bool(writes)
         made = message_class("etcdserverpb.TxnResponse")(succeeded=holds)
         for operation in operations:
@@ -274,14 +274,14 @@ class EtcdModel:
                 return (kv.version if kv else 0) == int(compare.version)
             case "MOD":
                 return (kv.revision if kv else 0) == int(compare.mod_revision)
-        raise Refused(Code.UNIMPLEMENTED, "this model compares versions and revisions only")
+        raise CallError(Code.UNIMPLEMENTED, "this model compares versions and revisions only")
 
     def _compact(self, data: bytes) -> bytes:
         to = decode("CompactionRequest", data).revision
         if to <= self.compacted:
-            raise Refused(Code.OUT_OF_RANGE, COMPACTED)
+            raise CallError(Code.OUT_OF_RANGE, COMPACTED)
         if to > self.revision:
-            raise Refused(Code.OUT_OF_RANGE, FUTURE)
+            raise CallError(Code.OUT_OF_RANGE, FUTURE)
         self.compacted = to
         return encode("CompactionResponse", header=self._header())
 

@@ -19,7 +19,7 @@ from kubetrio.resources.objects import restamp
 from kubetrio.server.parts import Parts
 from kubetrio.store.etcd.errors import Code
 from kubetrio.testing.client import Client, encode_request
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 from kubetrio.testing.etcdstore import modelled
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
@@ -84,7 +84,7 @@ async def test_a_write_whose_answer_is_lost(tmp_path: Path, autojump_clock: Mock
     """500 with etcd's words and no reason, whether or not it was made; it is not made twice."""
     async with served(tmp_path) as (model, _, client):
         for name, done in (("a", True), ("b", False)):
-            model.fail("Txn", Refused(Code.UNAVAILABLE, LOST), done=done)
+            model.fail("Txn", CallError(Code.UNAVAILABLE, LOST), done=done)
             answer = await client.request("POST", CONFIGMAPS, json=config_map(name))
             assert told(answer.json()) == (500, None, LOST)
             found = await client.request("GET", f"{CONFIGMAPS}/{name}")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import trio
-from kubetrio.testing.transport import memory_pair
 from trio.testing import MockClock
 
 from kubetrio.backend.dial import DialError, Tls
 from kubetrio.config import Simulation
+from kubetrio.harness.transport import memory_pair
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.simulation.dialling import SimulatedDial
 from kubetrio.testing.server import InProcess, in_memory, open_api

@@ -22,7 +22,7 @@ from kubetrio.store.etcd.errors import (
 )
 from kubetrio.store.etcd.requests import Delete, Get, Put, at_revision
 from kubetrio.store.etcd.watching import WatchSettings
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 
 A, B, END = b"/a", b"/b", b"/c"
 
@@ -84,7 +84,7 @@ async def test_leases_end(autojump_clock: MockClock) -> None:
 async def test_calls_fail_as_told(autojump_clock: MockClock, *, done: bool) -> None:
     """With or without being carried out, with a status or with silence."""
     async with asked(call_timeout_s=1) as (model, client):
-        model.fail("Txn", Refused(Code.UNAVAILABLE, "etcdserver: request timed out"), done=done)
+        model.fail("Txn", CallError(Code.UNAVAILABLE, "etcdserver: request timed out"), done=done)
         with pytest.raises(Unavailable) as failure:
             await client.txn([], [Put(A, b"1")])
         assert failure.value.undecided

@@ -1,6 +1,6 @@
 """Keeps simulated nodes: their objects, their statuses and their Leases.
 
-A node is simulated when its annotation says so, whoever made it.
+A node is simulated when its annotation says so, the server's own and others alike.
 
 Source: docs "Nodes" (heartbeats), "Leases" (node heartbeats).
 """

@@ -159,9 +159,9 @@ class SimulatedPods(Controller):
             await self._finalize(namespace, name, placed, step.finalizers)
         self._held[key] = step.held
         about = Reference("v1", "Pod", namespace, name, placed.uid)
-        for said in step.events:
-            part = about._replace(field_path=said.path)
-            self._events.record(part, said.type, said.reason, said.message, placed.node)
+        for event in step.events:
+            part = about._replace(field_path=event.path)
+            self._events.record(part, event.type, event.reason, event.message, placed.node)
         if step.gone:
             await self._delete(namespace, name, placed)
         elif step.again_in_s is not None:

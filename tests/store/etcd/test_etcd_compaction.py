@@ -14,7 +14,7 @@ from kubetrio.store.etcd.client import ClientSettings, open_client
 from kubetrio.store.etcd.compaction import Compactor
 from kubetrio.store.etcd.errors import Code, Unavailable
 from kubetrio.store.etcd.layout import COMPACT_REVISION
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 
 
 @asynccontextmanager
@@ -82,7 +82,7 @@ async def test_a_turn_in_each_interval(autojump_clock: MockClock) -> None:
     """One that fails is logged, and the next one comes; without an interval there is none."""
     async with compacting(1, 60.0) as (model, [one]), trio.open_nursery() as nursery:
         nursery.start_soon(one.run)
-        model.fail("Txn", Refused(Code.UNAVAILABLE, "etcdserver: request timed out"))
+        model.fail("Txn", CallError(Code.UNAVAILABLE, "etcdserver: request timed out"))
         await trio.sleep(90)
         assert model.calls["Txn"] == 1
         await trio.sleep(60)
@@ -97,6 +97,6 @@ async def test_a_turn_in_each_interval(autojump_clock: MockClock) -> None:
 async def test_a_turn_that_fails(autojump_clock: MockClock) -> None:
     """Raises what etcd says."""
     async with compacting(1) as (model, [one]):
-        model.fail("Txn", Refused(Code.UNAVAILABLE, "etcdserver: request timed out"))
+        model.fail("Txn", CallError(Code.UNAVAILABLE, "etcdserver: request timed out"))
         with pytest.raises(Unavailable, match="timed out"):
             await one.take_turn()

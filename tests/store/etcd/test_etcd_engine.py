@@ -21,7 +21,7 @@ from kubetrio.store.errors import (
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import Code
 from kubetrio.store.model import Event, EventType, KeyValue, Stamped
-from kubetrio.testing.etcdmodel import NO_SPACE, EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import NO_SPACE, CallError, EtcdModel, etcd_model
 from kubetrio.testing.etcdstore import modelled, stored
 from kubetrio.watch.hub import Hub, Watcher, WatcherState
 from kubetrio.watch.window import Batch
@@ -261,7 +261,7 @@ async def test_a_lost_history_is_told_to_health_checks(autojump_clock: MockClock
     async with replica() as one:
         await restored(one)
         for _ in range(3):
-            one.model.fail("Range", Refused(Code.UNKNOWN, "etcdserver: corrupt"))
+            one.model.fail("Range", CallError(Code.UNKNOWN, "etcdserver: corrupt"))
         with pytest.raises(StoreUnavailable):
             await one.store.probe(2.0)
         await one.settled()
@@ -352,7 +352,7 @@ async def test_a_history_that_cannot_be_compared(autojump_clock: MockClock) -> N
 
 # ---------------------------------------------------------------------- failures
 
-LOST = Refused(Code.UNAVAILABLE, "etcdserver: request timed out, possibly due to connection lost")
+LOST = CallError(Code.UNAVAILABLE, "etcdserver: request timed out, possibly due to connection lost")
 
 
 @pytest.mark.parametrize("done", [True, False])
@@ -375,7 +375,7 @@ async def test_a_write_that_may_have_been_made(autojump_clock: MockClock, *, don
             await one.store.create("/r/c", value("1"))
         assert failure.value.undecided
         assert failure.value.timed_out
-        one.model.fail("Txn", Refused(Code.UNAVAILABLE, "etcdserver: leader changed"), done=done)
+        one.model.fail("Txn", CallError(Code.UNAVAILABLE, "etcdserver: leader changed"), done=done)
         with pytest.raises(EngineFailed) as failure:
             await one.store.delete("/r/a", expected=one.model.state()[b"/t//r/a"].revision)
         assert failure.value.undecided
@@ -387,7 +387,7 @@ async def test_a_write_that_may_have_been_made(autojump_clock: MockClock, *, don
 async def test_a_write_that_was_not_made(autojump_clock: MockClock) -> None:
     """Its error says that, too."""
     async with replica() as one:
-        one.model.fail("Txn", Refused(Code.RESOURCE_EXHAUSTED, "etcdserver: too many requests"))
+        one.model.fail("Txn", CallError(Code.RESOURCE_EXHAUSTED, "etcdserver: too many requests"))
         with pytest.raises(EngineFailed, match="too many requests") as failure:
             await one.store.create("/r/a", value("1"))
         assert not failure.value.undecided
@@ -406,7 +406,7 @@ async def test_no_room(autojump_clock: MockClock) -> None:
         one.model.full = False
         made = await one.store.create("/r/a", value("1"))
         assert not one.store.statistics().refusing
-        one.model.fail("Txn", Refused(Code.RESOURCE_EXHAUSTED, NO_SPACE))
+        one.model.fail("Txn", CallError(Code.RESOURCE_EXHAUSTED, NO_SPACE))
         with pytest.raises(StoreFull):
             await one.store.delete("/r/a", expected=made.revision)
         assert one.store.statistics().refusing

@@ -14,7 +14,7 @@ from kubetrio.store.etcd.layout import COMPACT_REVISION
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store, trusts_progress
 from kubetrio.store.model import Range, Stamped, unstampable
-from kubetrio.testing.etcdmodel import Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, etcd_model
 from kubetrio.testing.etcdstore import PlainKeys, PlainValues, stored
 
 VALUE = Stamped(b"", b";x")
@@ -75,7 +75,7 @@ async def test_an_etcd_that_is_not_there(autojump_clock: MockClock) -> None:
 async def test_an_etcd_that_cannot_be_read(autojump_clock: MockClock) -> None:
     """In etcd's words."""
     async with etcd_model() as model:
-        model.fail("Range", Refused(Code.PERMISSION_DENIED, "etcdserver: permission denied"))
+        model.fail("Range", CallError(Code.PERMISSION_DENIED, "etcdserver: permission denied"))
         with pytest.raises(StoreUnavailable, match="permission denied"):
             async with open_store(
                 ReplicaSettings(client=CLIENT), MAPPING, seeded(1), dial=model.dial

@@ -15,7 +15,7 @@ from kubetrio.store.etcd.errors import Code
 from kubetrio.store.etcd.mapping import Mapping, Translation
 from kubetrio.store.etcd.past import PAGE_KEYS, Past
 from kubetrio.store.model import EventType, Range, Stamped, unstampable
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 from kubetrio.testing.etcdstore import PlainKeys, PlainValues, stored
 
 ALL = Range("a", "z")
@@ -137,6 +137,6 @@ async def test_an_etcd_that_does_not_answer(autojump_clock: MockClock) -> None:
         with pytest.raises(EngineFailed, match="in time") as failure:
             await past.events(begun, at, None, PLENTY, trusts_progress=True)
         assert failure.value.timed_out
-        model.fail("Range", Refused(Code.UNKNOWN, "etcdserver: unknown"))
+        model.fail("Range", CallError(Code.UNKNOWN, "etcdserver: unknown"))
         with pytest.raises(EngineFailed, match="etcdserver: unknown"):
             await past.get("a", at)

@@ -13,7 +13,7 @@ from kubetrio.store.etcd.client import ClientSettings, open_client
 from kubetrio.store.etcd.errors import Code
 from kubetrio.store.etcd.feed import PAGE_KEYS, Feed
 from kubetrio.store.etcd.requests import Event, KeyValue
-from kubetrio.testing.etcdmodel import EtcdModel, Refused, etcd_model
+from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 
 KEYS = (b"/t/", b"/t0")
 TRIES = 600
@@ -162,7 +162,7 @@ async def test_what_is_compacted_is_read_again(autojump_clock: MockClock) -> Non
         one.model.compact(one.model.revision)
         await one.until(lambda: bool(one.feed.behind))
         one.model.down = False
-        one.model.fail("Range", Refused(Code.UNKNOWN, "etcdserver: unknown"))
+        one.model.fail("Range", CallError(Code.UNKNOWN, "etcdserver: unknown"))
         assert await one.settled() == ["all b,last at 5"]
         assert (one.feed.reloads, one.feed.rewinds) == (1, 0)
 
@@ -214,6 +214,6 @@ async def test_another_history_is_read_anew(autojump_clock: MockClock) -> None:
         one.model.put(b"/t/a", b"3")
         one.model.put(b"/t/b", b"1")
         for _ in range(2):
-            one.model.fail("Range", Refused(Code.UNKNOWN, "etcdserver: unknown"))
+            one.model.fail("Range", CallError(Code.UNKNOWN, "etcdserver: unknown"))
         assert await one.settled() == ["another a,b at 4"]
         assert (one.feed.reloads, one.feed.rewinds) == (1, 1)
