@@ -12,7 +12,8 @@ import orjson
 
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.release import KUBERNETES_VERSION
-from kubetrio.simulation.gotemplates import Functions, shown, truth
+from kubetrio.simulation.goexpressions import Functions
+from kubetrio.simulation.gotemplates import shown, truth
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubetrio.simulation.gotemplates import TemplateError
+from kubetrio.simulation.goexpressions import TemplateError
 from kubetrio.simulation.podlife import Held, Place, Said, Step
 from kubetrio.simulation.stagefunctions import functions_of
 from kubetrio.simulation.stages import Chance, Stage, StageError, chosen, merged

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from kubetrio.gotext.durations import parse_duration
 from kubetrio.machinery.timestamps import parse_time
-from kubetrio.simulation.gotemplates import Template, TemplateError, read
+from kubetrio.simulation.goexpressions import TemplateError
+from kubetrio.simulation.gotemplates import Template, read
 from kubetrio.simulation.jqpaths import PathError, path_of
 from kubetrio.simulation.stagefunctions import functions_of
 from kubetrio.wire.yamlwire import YamlError, decode

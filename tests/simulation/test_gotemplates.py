@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from kubetrio.simulation.gotemplates import Functions, TemplateError, read
+from kubetrio.simulation.goexpressions import Functions, TemplateError
+from kubetrio.simulation.gotemplates import read
 
 POD: dict[str, Any] = {
     "spec": {

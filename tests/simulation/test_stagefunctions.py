@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubetrio.simulation.gotemplates import TemplateError, read
+from kubetrio.simulation.goexpressions import TemplateError
+from kubetrio.simulation.gotemplates import read
 from kubetrio.simulation.stagefunctions import functions_of, quoted
 
 POD: dict[str, Any] = {
