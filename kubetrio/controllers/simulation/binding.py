@@ -183,7 +183,7 @@ class SimulatedBinding(Controller):
             self._try_again()
 
     def _try_again(self) -> None:
-        for key in self._stranded:
+        for key in sorted(self._stranded):
             self.queue.add(key)
         self._stranded.clear()
 

@@ -92,7 +92,7 @@ class SimulatedPods(Controller):
         if new is None:
             self._addresses.pop(name, None)
         elif new.simulated and old != new:
-            for key in self._on_node.get(name, ()):
+            for key in sorted(self._on_node.get(name, ())):  # each process has the same order
                 self.queue.add(key)
 
     def _pod_changed(
@@ -131,7 +131,7 @@ class SimulatedPods(Controller):
         """See `Reconciler.begin_anew`; what was kept of pods is of another time."""
         self._held.clear()
         for keys in self._on_node.values():
-            for key in keys:
+            for key in sorted(keys):
                 self.queue.add(key)
         super().begin_anew()
 

@@ -107,7 +107,7 @@ class TaintEviction(Controller):
         self._taints.pop(name, None)
         if taints:
             self._taints[name] = taints
-        for key in self._on_node.get(name, ()):
+        for key in sorted(self._on_node.get(name, ())):  # each process has the same order
             self.queue.add(key)
 
     def _pod_changed(
