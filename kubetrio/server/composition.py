@@ -7,7 +7,7 @@ the embedding program.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,15 @@ from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context
-from kubetrio.controllers.table import TABLE, Row, UnknownController, chosen, made, wanted
+from kubetrio.controllers.table import (
+    TABLE,
+    WITH_NODES,
+    Row,
+    UnknownController,
+    chosen,
+    made,
+    wanted,
+)
 from kubetrio.crd.controller import CRDController
 from kubetrio.crd.webhookconversion import converters
 from kubetrio.env import Env
@@ -136,6 +144,7 @@ class Core:
             aggregation,
         )
         led = made(wanted(config), context, self.table)
+        _tell_of_simulation(config, [one.name for one in led])
         # As post-start hooks of kube-apiserver: each server serves what its own say.
         own = [self.definitions, _repair(api), *aggregation.controllers]
         queues = [one.queue for one in (*own[1:], *led)]
@@ -156,6 +165,14 @@ class Core:
         if storage.store.shared:
             always["node ports"] = writes.allocators.keep_ports
         return BackgroundTasks(runs, own, always, led=led, election=_election(api))
+
+
+def _tell_of_simulation(config: Config, running: Sequence[str]) -> None:
+    """Say which controllers a simulation brings, where there is one."""
+    nodes = config.simulation.nodes
+    if nodes:
+        names = [name for name in running if name in WITH_NODES]
+        log.info("nodes are simulated", nodes=nodes, controllers=" ".join(names))
 
 
 def known_names(config: Config, parts: Parts) -> Mapping[str, Row]:

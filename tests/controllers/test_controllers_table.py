@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -234,4 +236,22 @@ def test_simulated_nodes_bring_their_controllers(
     off = {name for name, row in TABLE.items() if not row.on_by_default}
     assert [name for name in chosen(wanted(config)) if name in off] == [
         name for name in TABLE if name in runs
+    ]
+
+
+async def test_a_simulation_is_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With its controllers; a server without one says nothing of it."""
+    caplog.set_level(logging.INFO, "kubetrio.server")
+    for nodes in (0, 1):
+        config = replace(
+            in_memory(tmp_path / str(nodes)),
+            simulation=Simulation(nodes=nodes),
+            controllers=("*", "-daemonset"),
+        )
+        async with open_api(config=config, kept=True):
+            pass
+    (told,) = (one for one in caplog.records if one.getMessage() == "nodes are simulated")
+    names = vars(told)["kubetrio_fields"]["controllers"].split()
+    assert names == [
+        name for name in TABLE if name in WITH_NODES and name != "daemonset-controller"
     ]

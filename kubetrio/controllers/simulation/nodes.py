@@ -173,7 +173,6 @@ class SimulatedNodes(Controller):
 
     async def _renew_all(self) -> None:
         """Renew the Leases of all simulated nodes, spread over a period, until cancelled."""
-        log.info("nodes are simulated", wanted=self._count)
         while True:
             names = [name for name, node in self._nodes.within("").items() if node.simulated]
             period_s = min(max(RENEW_S, len(names) / RENEWALS), SLOWEST_S)
