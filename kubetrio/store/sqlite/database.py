@@ -51,6 +51,9 @@ def read_header(path: Path) -> None:
 def create(path: Path, now_ms: int) -> None:
     """Make an empty database and put it in place atomically.
 
+    Until it has its name nothing of it counts, so it is synced once, when it is whole: SQLite would
+    sync it 18 times, for each transaction.
+
     Raises:
         OSError: the directory cannot be written.
     """
@@ -60,6 +63,7 @@ def create(path: Path, now_ms: int) -> None:
     os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     connection = _open(fresh)
     with closed_on_failure(connection):
+        connection.pragma("synchronous", "OFF")
         connection.pragma("auto_vacuum", 2)  # incremental: compaction returns file space in steps
         connection.pragma("application_id", sql.APPLICATION_ID)
         connection.pragma("journal_mode", "wal")
@@ -71,6 +75,8 @@ def create(path: Path, now_ms: int) -> None:
         migrate(connection, now_ms)
         connection.pragma("wal_checkpoint", "TRUNCATE")
     connection.close()
+    with fresh.open("rb") as file:
+        os.fsync(file.fileno())
     fresh.rename(path)
     sync_directory(path.parent)
 

@@ -1,5 +1,6 @@
 """Opening, checking and refusing database files; times of the log."""
 
+import os
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,24 @@ def ask(path: Path, question: str) -> list[tuple[object, ...]]:
     """Rows of a query by another program."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         return connection.execute(question).fetchall()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="replaces Linux's system calls")
+def test_a_new_file_is_on_the_disk_before_it_has_its_name(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it by one sync, and then the name by another."""
+    synced: list[tuple[str, bool]] = []
+
+    def noted(fd: int) -> None:
+        synced.append((Path(f"/proc/self/fd/{fd}").resolve().name, path.exists()))
+
+    with Faults(path.parent) as faults, monkeypatch.context() as patched:
+        faults.fail(Lack.SYNCS, 0)  # of SQLite; those of Python are noted and do not fail
+        patched.setattr(os, "fsync", noted)
+        database.create(path, 1000)
+    fresh = path.with_suffix(".new").name
+    assert synced == [(fresh, False), (path.parent.name, True)]
 
 
 def test_a_new_file_says_whose_it_is(path: Path) -> None:
