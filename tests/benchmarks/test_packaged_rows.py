@@ -46,6 +46,7 @@ def test_the_size_is_in_millions_of_bytes(lab: Lab, tmp_path: Path):
     assert value(lab, rows_single.ROWS[0], Kubetrio(tmp_path, single_file=file)) == 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 def test_an_executable_is_started_with_one_cache_and_new_data(lab: Lab, tmp_path: Path):
     """This one is the server of the checkout, and leaves a line by each start."""
@@ -59,6 +60,7 @@ def test_an_executable_is_started_with_one_cache_and_new_data(lab: Lab, tmp_path
     assert len(set(data)) == len(data) == 1 + rows_single.LATER
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 def test_fixtures_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     result = tmp_path / "result.json"

@@ -151,6 +151,7 @@ def large() -> Case:
     )
 
 
+@pytest.mark.slow
 async def test_a_large_definition_lives(autojump_clock: trio.testing.MockClock) -> None:
     """A megabyte of schema, and an object in which all of it is used."""
     case = large()

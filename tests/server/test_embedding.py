@@ -374,8 +374,11 @@ class Wall:
 
 @pytest.mark.parametrize(
     ("first", "by"),
-    [(1, YEAR_S), (32, -YEAR_S), (63, -STARTED)],
-    ids=["ahead", "back", "1970"],
+    [
+        pytest.param(1, YEAR_S, id="ahead", marks=pytest.mark.slow),
+        pytest.param(32, -YEAR_S, id="back", marks=pytest.mark.slow),
+        pytest.param(63, -STARTED, id="1970"),
+    ],
 )
 async def test_a_clock_that_is_set_while_it_starts_runs_or_ends_is_outlived(
     config: Config, autojump_clock: MockClock, first: int, by: float

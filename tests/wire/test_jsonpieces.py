@@ -134,7 +134,13 @@ def test_no_call_is_given_more_than_a_piece(shape: str) -> None:
     assert len(sizes) >= 4
 
 
-@pytest.mark.parametrize("shape", DENSE)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(one, marks=pytest.mark.slow) if one in ("deep", "lists") else one
+        for one in DENSE
+    ],
+)
 def test_large_texts_are_read_in_pieces(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By all who read bodies and what is stored: nobody calls orjson with all of it."""
     text = DENSE[shape]

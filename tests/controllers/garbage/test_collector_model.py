@@ -221,7 +221,7 @@ def test_deletions_at_a_time_leave_the_same(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("blocks", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_a_thousand_objects_in_circles(
     autojump_clock: MockClock, mode: str, blocks: bool
 ) -> None:

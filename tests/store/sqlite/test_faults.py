@@ -146,7 +146,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.parametrize("begin", ["new", "closed", "killed"])
+@pytest.mark.parametrize("begin", ["new", pytest.param("closed", marks=pytest.mark.slow), "killed"])
 @pytest.mark.parametrize("times", [1, ENOUGH], ids=["once", "from then on"])
 @pytest.mark.parametrize("lack", Lack)
 @pytest.mark.parametrize("config", [CONFIG, JOURNAL], ids=["log", "journal"])
