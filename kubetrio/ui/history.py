@@ -4,6 +4,7 @@
 ``/ui/history/PATH-OF-AN-OBJECT``                               its retained revisions
 ``/ui/history/PATH-OF-AN-OBJECT?revision=N``                    what revision N brought
 ``/ui/history/``, ``/ui/history/namespaces/NAME``               changes, the newest first
+the same with ``?before=N`` or ``?after=N``                     those below or above revision N
 ==============================================================  ===================================
 
 Who asks must be allowed to ``get`` the object, or to ``list`` the kind where the change was; kinds
@@ -213,11 +214,12 @@ class History:
     # ------------------------------------------------------------------ changes
 
     async def _changes(self, request: Request, namespace: str) -> Object:
-        """Changes up to a revision, the newest first."""
+        """Changes up to a revision or after one, the newest first; those of `STEP` revisions."""
         store = self._store
         upto = min(_whole("before", request.query.get("before") or "0") - 1, self._revision)
         upto = self._revision if upto < 0 else upto
-        after = max(upto - STEP, store.compacted)
+        above = _whole("after", request.query.get("after") or "0")
+        after = max(upto - STEP, store.compacted, min(above, upto))
         refused = _Refused(request.user, self._authorize)
         writers = await self._writers()
         found: list[tuple[Event, Kind, About]] = []
@@ -249,7 +251,8 @@ class History:
         items = [_shown(one, users) | _identity(kind, which) for one, kind, which in entries]
         return {
             "compacted": store.compacted,
-            "revision": self._revision,
+            "revision": upto,
+            "after": after,
             "before": after + 1 if after > store.compacted else 0,
             "items": items[::-1],
             "refused": sorted(refused.kinds),

@@ -188,6 +188,13 @@ async def test_history_of_an_object_and_of_the_cluster(tmp_path: Path) -> None:
         await look.show("/history?ns=default", "document.body.dataset.changes > 3")
         assert "ConfigMap/later" in await tab.value(TEXT)
         await look.keep("history-namespace")
+        shown = "Number(document.body.dataset.changes)"
+        first = "document.querySelector('tbody tr').innerText"
+        await tab.value("window.second = document.querySelector('tbody tr'); 0")
+        before = await tab.value(shown)
+        await client.create(configmap("newest", {}))
+        await tab.until(f"{shown} === {before + 1} && {first}.includes('ConfigMap/newest')")
+        assert await tab.value("second.isConnected && second.previousSibling !== null")
         await look.show(f"/objects/core/configmaps?at={at}&ns=default", f"{STATE} === 'kept'")
         shown = await tab.value(TEXT)
         assert "later" not in shown

@@ -69,6 +69,21 @@ async def test_changes_of_a_namespace(client: Client) -> None:
     assert every["refused"] == []
 
 
+async def test_changes_after_a_revision(client: Client) -> None:
+    """Those that a page does not show yet, and the revision up to which there is nothing more."""
+    created, changed = await a_life(client)
+    told = await ask(client, "GET", f"/ui/history/namespaces/default?after={created}")
+    assert [one["verb"] for one in told["items"] if one["name"] == "a"] == ["delete", "update"]
+    assert told["after"] == created
+    assert told["revision"] > changed
+    later = await ask(client, "GET", f"/ui/history/?after={told['revision']}")
+    assert later["items"] == []
+    assert later["revision"] >= told["revision"]
+    beyond = await ask(client, "GET", "/ui/history/?after=99999999")
+    assert beyond["items"] == []
+    assert beyond["revision"] < 99999999
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -80,6 +95,7 @@ async def test_changes_of_a_namespace(client: Client) -> None:
         (f"{PAST}?revision=x", 400),
         (f"{PAST}?revision=99999999", 400),
         ("/ui/history/?before=1e9", 400),
+        ("/ui/history/?after=-1", 400),
     ],
 )
 async def test_mistakes_are_said(client: Client, path: str, status: int) -> None:

@@ -1,7 +1,7 @@
 // What happened: to one object, to a namespace, to the whole cluster.
 
 import * as api from "./api.js";
-import { h, name, stamp, swap, button, note } from "./dom.js";
+import { h, name, put, stamp, swap, button, note } from "./dom.js";
 import { edit } from "./edit.js";
 import { apiVersion, link } from "./kinds.js";
 import { showKinds } from "./objects.js";
@@ -81,13 +81,13 @@ function who(text) { return text ? name(text) : h("span", { class: "dim" }, "–
 
 // ---------------------------------------------------------------- a namespace, or all of it
 
-const ROUTINE = new Set(["Lease", "Event"]);
+const ROUTINE = new Set(["Lease", "Event"]), NEWER_MS = 2000, MOST = 5000;
 
 export function historyPage(context) {
   const { query, signal, about } = context;
   const namespace = query.get("ns") || "";
   showKinds(context, null, namespace, query.get("at") || "");
-  const rows = h("tbody"), out = h("div"), total = h("span", { class: "dim", role: "status" });
+  const rows = h("tbody"), out = h("div"), warned = h("div"), state = h("span", { class: "state", role: "status" }), total = h("span", { class: "dim", role: "status" });
   const filter = h("input", { type: "search", placeholder: "part of a name, kind or manager", autocomplete: "off", spellcheck: "false" });
   const space = h("select", {}, h("option", { value: "" }, "all namespaces"), namespace && h("option", { value: namespace }, namespace));
   space.value = namespace;
@@ -117,30 +117,68 @@ export function historyPage(context) {
   }
   filter.addEventListener("input", narrow);
   routine.addEventListener("change", narrow);
+  const path = "/ui/history/" + (namespace ? "namespaces/" + encodeURIComponent(namespace) : "");
+  function warn(found) {
+    const known = refused.size;
+    for (const one of found.refused) refused.add(one);
+    if (refused.size > known) swap(warned, note("warn", "Not allowed to list, so their changes are not shown: " + [...refused].sort().join(", ")));
+  }
   async function more() {
     older.disabled = true;
     try {
-      const path = "/ui/history/" + (namespace ? "namespaces/" + encodeURIComponent(namespace) : "");
       const found = await api.get(path, { query: before ? { before } : {}, signal });
       newest = newest || found.revision;
       const lines = found.items.map(row);
       shown.push(...lines);
       rows.append(...lines);
-      for (const one of found.refused) refused.add(one);
+      warn(found);
       before = found.before;
       older.hidden = !before;
-      swap(out, refused.size ? note("warn", "Not allowed to list, so their changes are not shown: " + [...refused].sort().join(", ")) : null,
-        before ? null : h("p", { class: "dim" }, "Older changes are not kept (since revision " + found.compacted + "). See --history-window."));
+      swap(out, before ? null : h("p", { class: "dim" }, "Older changes are not kept (since revision " + found.compacted + "). See --history-window."));
       narrow();
       document.body.dataset.changes = shown.length;
     } catch (error) { if (error.name !== "AbortError") swap(out, note("bad", error.message)); }
     older.disabled = false;
   }
-  more();
+  function anew() { before = ""; newest = 0; shown = []; rows.replaceChildren(); return more(); }
+  // What has changed since the newest that is shown.
+  async function newer() {
+    const found = await api.get(path, { query: { after: newest }, signal });
+    // Too many at once, or another server, whose revisions begin anew.
+    if (found.after > newest || found.revision < newest) { await anew(); return; }
+    newest = found.revision;
+    if (!found.items.length) return;
+    const lines = found.items.map(row), over = [...lines, ...shown].slice(MOST);
+    shown = [...lines, ...shown].slice(0, MOST);
+    rows.prepend(...lines);
+    for (const line of over) line.remove();
+    if (over.length) { before = Number(over[0].firstChild.textContent) + 1; older.hidden = false; }
+    warn(found);
+    narrow();
+    document.body.dataset.changes = shown.length;
+  }
+  (async () => {
+    await more();
+    while (!signal.aborted && !about.kept) {
+      try {
+        await api.pause(NEWER_MS, signal);
+        if (document.hidden) continue;
+        await (newest ? newer() : anew());
+        if (!newest) continue;
+        state.className = "state live";
+        put(state, "live");
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        state.className = "state away";
+        put(state, error.code ? error.message : "not connected");
+        if (error.code === 401 || error.code === 403) return;
+      }
+    }
+  })();
   return h("section", { class: "page scrolls", "aria-label": "History" },
-    h("div", { class: "heading" }, h("h1", {}, "History"), total, h("span", { class: "grow" }), button("Newest", () => { before = ""; shown = []; rows.replaceChildren(); more(); })),
+    h("div", { class: "heading" }, h("h1", {}, "History"), total, h("span", { class: "grow" }), state),
     h("div", { class: "tools" }, h("label", { class: "field" }, "Namespace", space), h("label", { class: "field" }, "Search", filter),
       h("label", { class: "field check" }, routine, "Leases and Events")),
-    h("div", { class: "card wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Cluster then"))))), rows)),
+    warned, h("div", { class: "card wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Cluster then"))))), rows)),
     h("div", { class: "actions" }, older), out);
 }
