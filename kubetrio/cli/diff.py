@@ -154,8 +154,8 @@ async def _one(moment: Moment, options: Namespace, named: Named, upto: int) -> N
     names = [f"{title} at revision {revision}" for revision in (since, upto)]
     dates = [_date(past, revision) for revision in (since, upto)]
     paint = painted(sys.stdout)
-    before, after = zip(names, dates, strict=True)
-    for line in unified_diff(*texts, before[0], after[0], before[1], after[1], lineterm=""):
+    (before, after), (old, new), (since_date, upto_date) = texts, names, dates
+    for line in unified_diff(before, after, old, new, since_date, upto_date, lineterm=""):
         colour = next((code for start, code in COLOURS.items() if line.startswith(start)), "")
         print(paint(line, colour) if colour else line)
 

@@ -87,7 +87,7 @@ export function historyPage(context) {
   const { query, signal, about } = context;
   const namespace = query.get("ns") || "";
   showKinds(context, null, namespace, query.get("at") || "");
-  const rows = h("tbody"), out = h("div"), warned = h("div"), state = h("span", { class: "state", role: "status" }), total = h("span", { class: "dim", role: "status" });
+  const rows = h("tbody"), out = h("div"), warned = h("div"), state = h("span", { class: "state", role: "status" }, about.kept ? "as it was" : "loading"), total = h("span", { class: "dim", role: "status" });
   const filter = h("input", { type: "search", placeholder: "part of a name, kind or manager", autocomplete: "off", spellcheck: "false" });
   const space = h("select", {}, h("option", { value: "" }, "all namespaces"), namespace && h("option", { value: namespace }, namespace));
   space.value = namespace;
