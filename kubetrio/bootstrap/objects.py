@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 
+from kubetrio.bootstrap.masterleases import MasterLeases
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
@@ -77,6 +78,48 @@ def kept_in_order(stored: Object, wanted: Object) -> Object:
     return {**stored, "spec": wanted["spec"]} if managed else stored
 
 
+def leading_to(fact: Object, addresses: Sequence[str]) -> Object:
+    """Endpoints, or a slice of them, that lead to some addresses.
+
+    Args:
+        fact: what leads to one address.
+        addresses: of servers.
+    """
+    if "subsets" in fact:
+        [subset] = fact["subsets"]
+        return {**fact, "subsets": [{**subset, "addresses": [{"ip": ip} for ip in addresses]}]}
+    [endpoint] = fact["endpoints"]
+    return {**fact, "endpoints": [{**endpoint, "addresses": [ip]} for ip in addresses]}
+
+
+def kept_ports(stored: Object, wanted: Object) -> Object:
+    """What exists leads to the addresses that are wanted, in any order, and keeps its ports."""
+    made = replaced(stored, wanted)
+    if _led_to(stored) == _led_to(wanted):
+        return {**made, **{name: stored[name] for name in _LEADING if name in stored}}
+    if len(stored.get("subsets") or ()) == 1 and stored["subsets"][0].get("ports"):
+        [subset] = made["subsets"]
+        return {**made, "subsets": [{**subset, "ports": stored["subsets"][0]["ports"]}]}
+    if stored.get("endpoints") and stored.get("ports"):
+        return {**made, "ports": stored["ports"]}
+    return made
+
+
+_LEADING = ("subsets", "endpoints", "ports")
+
+
+def _led_to(obj: Object) -> list[str] | None:
+    """Addresses of endpoints in order, None for what is not in the form that servers write."""
+    if "subsets" in obj:
+        subsets: list[Object] = obj["subsets"] or []
+        if len(subsets) != 1 or not subsets[0].get("ports"):
+            return None
+        return sorted(each["ip"] for each in subsets[0].get("addresses") or ())
+    if not obj.get("ports"):
+        return None
+    return sorted(ip for each in obj.get("endpoints") or () for ip in each["addresses"])
+
+
 class Bootstrap:
     """Makes the objects at start.
 
@@ -91,6 +134,7 @@ class Bootstrap:
         port: its port.
         service_ip: address of the ``kubernetes`` Service.
         now: wall clock, seconds since the epoch.
+        servers: says which servers there are, None where this is the only one.
     """
 
     def __init__(
@@ -103,12 +147,14 @@ class Bootstrap:
         port: int,
         service_ip: str,
         now: float,
+        servers: MasterLeases | None = None,
     ) -> None:
         self._registry = registry
         self._operations = operations
         self._store = store
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
+        self.servers = servers
         self._now = format_time(now)
         facts = builtin.parsed("bootstrap")
         self._own = {key: facts[key] for key in (OWN_SERVICE, *OWN_ADDRESS)}
@@ -131,22 +177,36 @@ class Bootstrap:
             {**objects[f"ConfigMap kube-system/{TRACKING}"], "data": {"since": self._now[:10]}},
             self._dated,
         )
-        await self.own_service()
+        await self.own_service(begins=True)
 
     def own_kinds(self) -> list[Kind]:
         """The kinds of the objects that lead to this server; all have one name."""
         return [self._resource(fact) for fact in self._own.values()]
 
-    async def own_service(self) -> None:
+    async def own_service(self, *, begins: bool = False) -> None:
         """Make the Service ``kubernetes`` if it is missing, and have its endpoints lead here.
+
+        Where there are other servers, they lead to all of them.  The ports are those of the server
+        that began last: servers of one address differ in them, and would write without end.
+
+        Args:
+            begins: whether the server begins.
 
         Raises:
             ApiError: the store takes no writes.
+            StoreError: the same.
         """
         await self._free_address()
         await self._ensure(self._filled(self._own[OWN_SERVICE]))
+        if self.servers is None:
+            for key in OWN_ADDRESS:
+                await self._ensure(self._filled(self._own[key]), replaced)
+            return
+        await self.servers.renew()
+        addresses = await self.servers.addresses()
         for key in OWN_ADDRESS:
-            await self._ensure(self._filled(self._own[key]), replaced)
+            fact = leading_to(self._filled(self._own[key]), addresses)
+            await self._ensure(fact, replaced if begins else kept_ports)
 
     # ------------------------------------------------------------------ what stored ones become
 

@@ -50,7 +50,8 @@ SERVERS: tuple[Absent, ...] = (
     ),
     RefusedFlag(
         "endpoint-reconciler-type",
-        "the endpoints of the Service kubernetes always have this server's address",
+        "the endpoints of the Service kubernetes always have the addresses of all servers, which "
+        "are known by leases",
         fine=("", "lease", "master-count"),
     ),
     IgnoredFlag("permit-address-sharing", "it is always on where the system has it", switch=True),

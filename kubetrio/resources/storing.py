@@ -254,22 +254,39 @@ async def _store_deletion(write: Write) -> None:
 # ---------------------------------------------------------------------- of the server itself
 
 
-async def insert(store: ReadingAndWriting, key: str, value: Stamped) -> KeyValue:
+async def insert(
+    store: ReadingAndWriting, key: str, value: Stamped, *, ttl_s: float = 0.0
+) -> KeyValue:
     """Store a value under a key that has none.
+
+    Args:
+        store: where.
+        key: the key.
+        value: the value.
+        ttl_s: see `Writing.create`.
 
     Raises:
         StoreError: it has one; the store takes no writes.
     """
-    return await store.create(key, value)
+    return await store.create(key, value, ttl_s=ttl_s)
 
 
-async def replace(store: ReadingAndWriting, key: str, value: Stamped, expected: int) -> KeyValue:
+async def replace(
+    store: ReadingAndWriting, key: str, value: Stamped, expected: int, *, ttl_s: float = 0.0
+) -> KeyValue:
     """Store a value in place of the one at a revision.
+
+    Args:
+        store: where.
+        key: the key.
+        value: the value.
+        expected: the revision.
+        ttl_s: see `Writing.create`.
 
     Raises:
         StoreError: another write came between; the store takes no writes.
     """
-    return await store.update(key, value, expected=expected)
+    return await store.update(key, value, expected=expected, ttl_s=ttl_s)
 
 
 async def remove(store: ReadingAndWriting, current: KeyValue) -> None:

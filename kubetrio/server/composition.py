@@ -23,6 +23,7 @@ from kubetrio.auth.trust import ClusterAuthorities
 from kubetrio.bootstrap.authorities import PublishedAuthorities, Trusted
 from kubetrio.bootstrap.election import LeaderElection
 from kubetrio.bootstrap.flowconfig import FlowConfig
+from kubetrio.bootstrap.masterleases import MasterLeases
 from kubetrio.bootstrap.objects import Bootstrap, service_ip
 from kubetrio.bootstrap.ownservice import OwnService
 from kubetrio.bootstrap.roles import DefaultRoles
@@ -87,6 +88,7 @@ class Core:
         trusted: authorities it believes, and what it signs with.
         definitions: has custom resources served.
         port: that clients reach.
+        servers: says which servers there are, None where this is the only one.
     """
 
     config: Config
@@ -97,6 +99,7 @@ class Core:
     trusted: Trusted
     definitions: CRDController
     port: int
+    servers: MasterLeases | None
 
     @property
     def api(self) -> Pipeline:
@@ -125,7 +128,8 @@ class Core:
         api = built.api
         storage, security, writes = api.storage, api.security, api.writes
         aggregation = api.edge.delegation.aggregation
-        own_service = OwnService(_objects(config, api, self.port), storage.informers.dispatcher)
+        objects = _objects(config, api, self.port, self.servers)
+        own_service = OwnService(objects, storage.informers.dispatcher)
         runs: dict[str, Callable[[], Awaitable[object]]] = {
             "service range": _default_range(config, api).run,
             "own service": own_service.run,
@@ -247,7 +251,8 @@ async def open_core(
         auditor = built.api.edge.auditor
         async with _closing(built.outgoing), trio.open_nursery() as nursery:
             _start(built, nursery)
-            keeper = await bootstrap(config, built, state, port, trusted)
+            servers = _servers(config, store)
+            keeper = await bootstrap(config, built, state, port, trusted, servers)
             definitions = _definitions(built)
             await definitions.load()
             _count_objects(built, nursery)
@@ -261,6 +266,7 @@ async def open_core(
                     trusted=trusted,
                     definitions=definitions,
                     port=port,
+                    servers=servers,
                 )
             finally:
                 if auditor is not None:
@@ -364,7 +370,12 @@ def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
     )
 
 
-def _objects(config: Config, api: Pipeline, port: int) -> Bootstrap:
+def _servers(config: Config, store: Store) -> MasterLeases | None:
+    """What says which servers there are, None for an engine that this one has alone."""
+    return MasterLeases(store, _ip(config.serving.public_address)) if store.shared else None
+
+
+def _objects(config: Config, api: Pipeline, port: int, servers: MasterLeases | None) -> Bootstrap:
     return Bootstrap(
         api.storage.registry,
         api.writes.operations,
@@ -373,11 +384,17 @@ def _objects(config: Config, api: Pipeline, port: int) -> Bootstrap:
         port=port,
         service_ip=service_ip(config.services.ranges[0]),
         now=api.edge.env.now(),
+        servers=servers,
     )
 
 
 async def bootstrap(
-    config: Config, built: Assembly, state: State, port: int, trusted: Trusted
+    config: Config,
+    built: Assembly,
+    state: State,
+    port: int,
+    trusted: Trusted,
+    servers: MasterLeases | None = None,
 ) -> FlowConfig | None:
     """Make the objects that every cluster has; returns what keeps those of flow control.
 
@@ -387,13 +404,14 @@ async def bootstrap(
         state: what health checks look at.
         port: port that clients reach.
         trusted: authorities it believes.
+        servers: says which servers there are, None where this is the only one.
 
     Raises:
         StartError: the store takes no writes.
     """
     api, fairness = built.api, built.fairness
     storage, operations = api.storage, api.writes.operations
-    objects = _objects(config, api, port)
+    objects = _objects(config, api, port, servers)
     roles = DefaultRoles(storage.registry, operations, storage.informers)
 
     async def own_objects() -> None:

@@ -24,6 +24,7 @@ from kubetrio.auth.keys import KeyFileError
 from kubetrio.auth.trust import RootBundle
 from kubetrio.bootstrap.authorities import Proxies, Trusted, own_front_proxy
 from kubetrio.bootstrap.lease import IdentityLease
+from kubetrio.bootstrap.masterleases import MasterLeases
 from kubetrio.client.client import LOOPBACK, Client
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -70,6 +71,7 @@ class Server:
         state: what health checks look at.
         lease: what says that it is there.
         resets: goes back to former states.
+        servers: says which servers there are, None where this is the only one.
         home: the run that it is in.
     """
 
@@ -81,6 +83,7 @@ class Server:
     state: State
     lease: IdentityLease
     resets: SnapshotRestorer
+    servers: MasterLeases | None
     home: trio.lowlevel.TrioToken = field(default_factory=trio.lowlevel.current_trio_token)
 
     @property
@@ -110,6 +113,8 @@ class Server:
             return
         self.state.stop()
         with trio.move_on_after(self.config.serving.shutdown_grace_s):
+            if self.servers is not None:
+                await self.servers.stop()
             await self.lease.stop()
         await trio.sleep(self.config.serving.shutdown_delay_s)
         self.api.end_streams()
@@ -340,6 +345,7 @@ async def _opened(
                     state=core.state,
                     lease=lease,
                     resets=resets,
+                    servers=core.servers,
                 )
                 yield server
                 await server.stop()

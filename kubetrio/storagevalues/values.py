@@ -43,6 +43,9 @@ Json = dict[str, Any]
 OBJECTS: Final = "/registry/"
 """What keys of objects begin with in the store, whatever prefix they have in etcd."""
 NODE_PORTS: Final = "/registry/ranges/servicenodeports"
+MASTER_LEASES: Final = "/registry/masterleases/"
+"""Folder of objects that say which servers there are; they are Endpoints, as what follows here."""
+ENDPOINTS: Final = "/registry/services/endpoints/"
 """Node ports that are taken: an object of a kind that no client sees."""
 RANGE: Final = "RangeAllocation"
 _RANGE_TYPE: Final = "io.k8s.api.core.v1.RangeAllocation"
@@ -115,6 +118,8 @@ class EtcdValues:
 
     def _stored(self, key: str) -> _Stored | None:
         """How the folder of a key is stored, None for custom resources."""
+        if key.startswith(MASTER_LEASES):
+            key = ENDPOINTS
         at = key.find("/", key.find("/", 1) + 1) + 1
         prefix = key[:at]
         if prefix not in self._folders:

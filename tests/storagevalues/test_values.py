@@ -128,6 +128,22 @@ def test_texts_that_look_like_members(labels: dict[str, str], data: dict[str, st
             assert back.hole == len(back.before)
 
 
+def test_leases_of_servers_are_endpoints() -> None:
+    """In the folder of their own, as kube-apiserver writes and reads them."""
+    key = "/registry/masterleases/10.0.0.1"
+    obj = {
+        "kind": "Endpoints",
+        "apiVersion": "v1",
+        "metadata": {"generation": 3},
+        "subsets": [{"addresses": [{"ip": "10.0.0.1"}]}],
+    }
+    data = VALUES.to_etcd(key, stamp(obj))
+    assert data == VALUES.to_etcd("/registry/services/endpoints/default/e", stamp(obj))
+    assert data.startswith(b"k8s\0\n\x0f\n\x02v1\x12\tEndpoints\x12")
+    back = orjson.loads(VALUES.from_etcd(key, data).at(7))
+    assert (back["subsets"], back["metadata"]["generation"]) == (obj["subsets"], 3)
+
+
 def test_former_versions_are_read() -> None:
     """What another release stored: converted where they differ, renamed where not."""
     hpa = "/registry/horizontalpodautoscalers/default/h"

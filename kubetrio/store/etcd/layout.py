@@ -32,12 +32,11 @@ COMPACT_REVISION: Final = b"compact_rev_key"
 SERVICE_IPS: Final = "ranges/serviceips"
 SECONDARY_SERVICE_IPS: Final = "ranges/secondaryserviceips"
 NODE_PORTS: Final = "ranges/servicenodeports"
-SERVERS: Final = "masterleases/"
 PEERS: Final = "peerserverleases/"
 HEALTH: Final = "health"
 OTHERS: Final = (SERVICE_IPS, SECONDARY_SERVICE_IPS, HEALTH)
 """Keys of the prefix that hold no objects of the API, without the prefix."""
-OTHER_FOLDERS: Final = (SERVERS, PEERS)
+OTHER_FOLDERS: Final = (PEERS,)
 """Folders of such keys."""
 
 

@@ -69,7 +69,7 @@ def test_ranges() -> None:
     assert layout.range_of(Range.prefix("/kubetrio/")) == (b"/x/kubetrio/", b"/x/kubetrio0")
 
 
-@pytest.mark.parametrize("name", [*OTHERS, "masterleases/10.0.0.1"])
+@pytest.mark.parametrize("name", [*OTHERS, "peerserverleases/10.0.0.1"])
 def test_what_is_no_object_is_none_of_the_store(name: str) -> None:
     """Nor is what lies outside of the prefix."""
     assert Layout().from_etcd(Layout().other(name)) is None
