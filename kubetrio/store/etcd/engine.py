@@ -10,12 +10,13 @@ Source: k8s.io/apiserver/pkg/storage/etcd3/store.go; KEP-2340.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
 import trio
 
+from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.store import errors
 from kubetrio.store.announcing import CommitHooks
@@ -68,7 +69,7 @@ class EtcdStore(MemoryTable):
         client: of etcd.
         mapping: of keys and values.
         lease_reuse_s: seconds for which a lease is given to other values.
-        wall: the wall clock, in seconds; it dates what this replica hears of.
+        env: randomness, and the wall clock, which dates what this replica hears of.
 
     Attributes:
         trusts_progress: whether all changes before it were told when etcd says how far it is.
@@ -77,10 +78,9 @@ class EtcdStore(MemoryTable):
 
     shared = True
 
-    def __init__(
-        self, client: Client, mapping: Mapping, lease_reuse_s: float, wall: Callable[[], float]
-    ) -> None:
-        super().__init__(wall)
+    def __init__(self, client: Client, mapping: Mapping, lease_reuse_s: float, env: Env) -> None:
+        super().__init__(env.now)
+        self._env = env
         self._client = client
         self._translation = Translation(mapping)
         self._leases = LeaseManager(client.lease_grant, lease_reuse_s)
@@ -256,7 +256,8 @@ class EtcdStore(MemoryTable):
             if self.trusts_progress:
                 newest = await self._client.newest()
             else:
-                barrier = Put(self._translation.barrier, b"")
+                # No two have one value, since etcd's history is known again by it (`feed`).
+                barrier = Put(self._translation.barrier, self._env.rng.randbytes(8))
                 newest = (await self._client.txn([], [barrier], repeatable=True)).revision
         self._judge(newest, seen)
         return newest

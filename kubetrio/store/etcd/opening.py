@@ -74,7 +74,7 @@ async def open_store(
         open_client(settings.client, env, dial=dial) as client,
         trio.open_nursery() as nursery,
     ):
-        store = EtcdStore(client, mapping, settings.lease_reuse_s, env.now)
+        store = EtcdStore(client, mapping, settings.lease_reuse_s, env)
         feed = store.feed = Feed(client, mapping.keys.everything, store, env)
         try:
             store.trusts_progress = trusts_progress((await client.status()).version)

@@ -315,6 +315,31 @@ async def test_an_etcd_that_was_restored_and_has_grown_since(
             await one.hub.pull(watcher)
 
 
+async def test_fresh_reads_of_an_old_etcd_do_not_hide_another_history(
+    autojump_clock: MockClock,
+) -> None:
+    """They write a key, at the same revisions of both histories and as often."""
+    async with etcd_model("3.4.23") as model, modelled(model, reopen) as store:
+        one = Replica(model, store)
+        one.put("/r/a", "kept")
+        saved = model.save()
+        one.put("/r/a", "lost")
+        await store.caught_up(await store.newest())
+        one.model.held = True
+        model.restore(saved)
+        one.put("/r/a", "other")
+        async with modelled(model, reopen, 2) as another:
+            await another.newest()
+        one.put("/r/b", "later")
+        model.release()
+        await one.settled()
+        assert store.feed is not None
+        assert store.feed.rewinds == 1
+        found = await store.get("/r/a")
+        assert found is not None
+        assert b"other" in found.value
+
+
 @pytest.mark.parametrize("between", [nothing, delete])
 async def test_the_same_history_is_known_again(
     autojump_clock: MockClock, between: Callable[[Replica], None]
