@@ -43,10 +43,10 @@ Json = dict[str, Any]
 OBJECTS: Final = "/registry/"
 """What keys of objects begin with in the store, whatever prefix they have in etcd."""
 NODE_PORTS: Final = "/registry/ranges/servicenodeports"
+"""Node ports that are taken: an object of a kind that no client sees."""
 MASTER_LEASES: Final = "/registry/masterleases/"
 """Folder of objects that say which servers there are; they are Endpoints, as what follows here."""
 ENDPOINTS: Final = "/registry/services/endpoints/"
-"""Node ports that are taken: an object of a kind that no client sees."""
 RANGE: Final = "RangeAllocation"
 _RANGE_TYPE: Final = "io.k8s.api.core.v1.RangeAllocation"
 _END: Final = b"\x1a\x00\x22\x00"  # no content encoding, no content type
