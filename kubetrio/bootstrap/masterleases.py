@@ -80,11 +80,11 @@ class MasterLeases:
 
     async def addresses(self) -> list[str]:
         """Return the addresses of all servers that are there, this one among them, in order."""
-        found = {self._address}
+        addresses = {self._address}
         for item in (await self._store.cached.range(Range.prefix(PREFIX))).items:
             for subset in orjson.loads(item.value).get("subsets") or ():
-                found.update(each["ip"] for each in subset.get("addresses") or ())
-        return sorted(found)
+                addresses.update(each["ip"] for each in subset.get("addresses") or ())
+        return sorted(addresses)
 
     async def stop(self) -> None:
         """Say that this server goes; what fails is left to the time to live."""

@@ -94,15 +94,15 @@ def leading_to(fact: Object, addresses: Sequence[str]) -> Object:
 
 def kept_ports(stored: Object, wanted: Object) -> Object:
     """What exists leads to the addresses that are wanted, in any order, and keeps its ports."""
-    made = replaced(stored, wanted)
+    merged = replaced(stored, wanted)
     if _led_to(stored) == _led_to(wanted):
-        return {**made, **{name: stored[name] for name in _LEADING if name in stored}}
+        return {**merged, **{name: stored[name] for name in _LEADING if name in stored}}
     if len(stored.get("subsets") or ()) == 1 and stored["subsets"][0].get("ports"):
-        [subset] = made["subsets"]
-        return {**made, "subsets": [{**subset, "ports": stored["subsets"][0]["ports"]}]}
+        [subset] = merged["subsets"]
+        return {**merged, "subsets": [{**subset, "ports": stored["subsets"][0]["ports"]}]}
     if stored.get("endpoints") and stored.get("ports"):
-        return {**made, "ports": stored["ports"]}
-    return made
+        return {**merged, "ports": stored["ports"]}
+    return merged
 
 
 _LEADING = ("subsets", "endpoints", "ports")

@@ -86,8 +86,8 @@ def log_of(pod: Object, container: str, query: Mapping[str, str]) -> bytes:
             text = f'previous terminated container "{container}" in pod "{name}" not found'
             raise Unanswered(400, text)
         started = last.get("startedAt") or ""
-    elif said := state.get("running") or state.get("terminated") or last:
-        started = said.get("startedAt") or ""
+    elif times := state.get("running") or state.get("terminated") or last:
+        started = times.get("startedAt") or ""
     else:
         reason = (state.get("waiting") or {}).get("reason") or "ContainerCreating"
         text = f'container "{container}" in pod "{name}" is waiting to start: {reason}'
@@ -120,14 +120,14 @@ def answer_of(pod: Object, container: str, command: Sequence[str]) -> Ran:
         container: its name.
         command: its words.
     """
-    said = said_of(pod, "exec", container)
+    texts = said_of(pod, "exec", container)
     line = " ".join(command)
-    if said is None:
+    if texts is None:
         return Ran(stderr=f"{line}: no answer is simulated\n", code=NOT_FOUND)
-    if not said.lstrip().startswith("{"):
-        return Ran(stdout=_line(said))
+    if not texts.lstrip().startswith("{"):
+        return Ran(stdout=_line(texts))
     try:
-        rules = orjson.loads(said)
+        rules = orjson.loads(texts)
     except orjson.JSONDecodeError as error:
         return Ran(stderr=f"the annotation is no JSON object: {error}\n", code=NOT_RUNNING)
     rule = rules.get(line, rules.get("*"))
@@ -146,8 +146,8 @@ def answer_of(pod: Object, container: str, command: Sequence[str]) -> Ran:
 def page_of(pod: Object) -> bytes | None:
     """The body of answers to HTTP; None where nothing listens."""
     serving = any(runs(pod, one["name"]) for one in pod["spec"].get(Role.REGULAR.path) or ())
-    said = said_of(pod, "http")
-    return said.encode() if said is not None and serving else None
+    texts = said_of(pod, "http")
+    return texts.encode() if texts is not None and serving else None
 
 
 def http_answer(page: bytes) -> bytes:

@@ -86,8 +86,8 @@ class Expressions:
         return self._tokens[place] if place < len(self._tokens) else ("", "", True)
 
     def _wrong(self) -> TemplateError:
-        found = self._peek()[1] or "the end"
-        return TemplateError(f"unexpected {found} in {{{{ {self.text} }}}}")
+        text = self._peek()[1] or "the end"
+        return TemplateError(f"unexpected {text} in {{{{ {self.text} }}}}")
 
     def declared(self) -> tuple[str, ...]:
         """Take ``$a, $b :=``, the variables of a block; none where there are none."""
@@ -189,7 +189,7 @@ def _variable(name: str) -> Value:
 
 def _member(value: Value, name: str) -> Value:
     def member(scope: Scope) -> Any:
-        found = value(scope)
-        return found.get(name) if isinstance(found, dict) else None
+        result = value(scope)
+        return result.get(name) if isinstance(result, dict) else None
 
     return member

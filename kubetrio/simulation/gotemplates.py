@@ -203,13 +203,13 @@ def _action(expressions: Expressions) -> Part:
     value = expressions.whole()
 
     def rendered(scope: Scope) -> Iterator[str]:
-        found = value(scope)
+        result = value(scope)
         if not name:
-            yield shown(found)
+            yield shown(result)
         elif new:
-            scope.variables[name] = [found]
+            scope.variables[name] = [result]
         elif name in scope.variables:
-            scope.variables[name][0] = found
+            scope.variables[name][0] = result
         else:
             raise TemplateError(f"undefined variable {name}")
 
@@ -218,26 +218,26 @@ def _action(expressions: Expressions) -> Part:
 
 def _if(name: str, value: Value, body: Part, otherwise: Part, *, moves: bool) -> Part:
     def rendered(scope: Scope) -> Iterator[str]:
-        found = value(scope)
-        names = {name: found} if name else {}
-        inner = scope.inner(found if moves and truth(found) else scope.dot, names)
-        return body(inner) if truth(found) else otherwise(inner)
+        result = value(scope)
+        names = {name: result} if name else {}
+        inner = scope.inner(result if moves and truth(result) else scope.dot, names)
+        return body(inner) if truth(result) else otherwise(inner)
 
     return rendered
 
 
 def _range(names: Sequence[str], value: Value, body: Part, otherwise: Part) -> Part:
     def rendered(scope: Scope) -> Iterator[str]:
-        found = value(scope)
-        if found is None or found == [] or found == {}:
+        result = value(scope)
+        if result is None or result == [] or result == {}:
             yield from otherwise(scope)
             return
-        if isinstance(found, dict):
-            items: list[tuple[Any, Any]] = sorted(found.items())
-        elif isinstance(found, list):
-            items = list(enumerate(found))
+        if isinstance(result, dict):
+            items: list[tuple[Any, Any]] = sorted(result.items())
+        elif isinstance(result, list):
+            items = list(enumerate(result))
         else:
-            raise TemplateError(f"range can't iterate over {found}")
+            raise TemplateError(f"range can't iterate over {result}")
         for key, item in items:
             pair = (item,) if len(names) == 1 else (key, item)
             yield from body(scope.inner(item, dict(zip(names, pair, strict=False))))

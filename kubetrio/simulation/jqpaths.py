@@ -45,10 +45,10 @@ def path_of(text: str) -> Callable[[Any], list[Any]]:
         PathError: it is not of that part of jq.
     """
     reader = _Reader(text)
-    found = reader.pipe()
+    path = reader.pipe()
     if reader.peek() != ("", ""):
         raise reader.refused()
-    return lambda value: [one for one in found(value) if one is not None]
+    return lambda value: [one for one in path(value) if one is not None]
 
 
 def _here(value: Any) -> Iterator[Any]:
@@ -88,8 +88,8 @@ def _then(first: Filter, second: Filter) -> Filter:
 
 def _select(left: Filter, wanted: object, *, same: bool) -> Filter:
     def selected(value: Any) -> Iterator[Any]:
-        found = next(left(value), None)
-        equal = type(found) is type(wanted) and found == wanted
+        first = next(left(value), None)
+        equal = type(first) is type(wanted) and first == wanted
         if equal is same:
             yield value
 
@@ -129,23 +129,23 @@ class _Reader:
             raise self.refused()
 
     def pipe(self) -> Filter:
-        found = self._filter()
+        path = self._filter()
         while self.take("|"):
-            found = _then(found, self._filter())
-        return found
+            path = _then(path, self._filter())
+        return path
 
     def _filter(self) -> Filter:
         if self.peek() == ("name", "select"):
             return self._selection()
         self.expect(".")
-        found = self._after_dot(_here)
+        path = self._after_dot(_here)
         while True:
             if self.take("."):
-                found = self._after_dot(found)
+                path = self._after_dot(path)
             elif self.take("["):
-                found = _then(found, self._bracket())
+                path = _then(path, self._bracket())
             else:
-                return found
+                return path
 
     def _after_dot(self, found: Filter) -> Filter:
         kind, text = self.peek()
@@ -166,14 +166,14 @@ class _Reader:
             return _all
         kind, text = self.peek()
         if kind == "string":
-            found = _member(orjson.loads(text))
+            step = _member(orjson.loads(text))
         elif kind == "number" and "." not in text:
-            found = _element(int(text))
+            step = _element(int(text))
         else:
             raise self.refused()
         self.take()
         self.expect("]")
-        return found
+        return step
 
     def _selection(self) -> Filter:
         self.take()
@@ -186,6 +186,6 @@ class _Reader:
         if kind == "name" and text not in _WORDS:
             raise self.refused()
         self.take()
-        wanted = _WORDS[text] if kind == "name" else orjson.loads(text)
+        constant = _WORDS[text] if kind == "name" else orjson.loads(text)
         self.expect(")")
-        return _select(left, wanted, same=sign == "==")
+        return _select(left, constant, same=sign == "==")

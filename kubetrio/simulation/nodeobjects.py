@@ -195,11 +195,11 @@ def _conditions(old: Any, now: str, ready: bool) -> list[Object]:
         reason, message = "KubeletNotReady", "the node is simulated as not ready"
     rows = [(type_, "False", why, text) for type_, why, text in _CONDITIONS]
     rows.append(("Ready", "True" if ready else "False", reason, message))
-    made = []
+    conditions = []
     for type_, status, why, text in rows:
         was = known.pop(type_, {})
         since = was.get("lastTransitionTime") if was.get("status") == status else None
-        made.append(
+        conditions.append(
             {
                 "type": type_,
                 "status": status,
@@ -209,7 +209,7 @@ def _conditions(old: Any, now: str, ready: bool) -> list[Object]:
                 "message": text,
             }
         )
-    return [*known.values(), *made]
+    return [*known.values(), *conditions]
 
 
 def lease_object(node: str, uid: str, now: float) -> Object:

@@ -379,11 +379,11 @@ class _Life:
             status |= {"podIP": address, "podIPs": [{"ip": address}]}
         status.setdefault("startTime", now)
         for path in (Role.INIT, Role.REGULAR, Role.EPHEMERAL):
-            made = [
+            rows = [
                 self._statuses[one["name"]]
                 for one in self._spec.get(path.path) or ()
                 if one["name"] in self._statuses
             ]
-            if made:
-                status[path.statuses] = made
+            if rows:
+                status[path.statuses] = rows
         return status

@@ -70,9 +70,9 @@ def _said_of(stage: Stage, pod: Object, place: Place, now: float) -> Object:
     assert template is not None  # noqa: S101  (asked before)
     functions = functions_of(pod, now, place.host_ip, place.pod_ip)
     try:
-        said = decode(template.render(pod, functions).encode()).value
+        document = decode(template.render(pod, functions).encode()).value
     except (TemplateError, YamlError) as error:
         raise StageError(f"{stage.name}: statusTemplate: {error}") from error
-    if not isinstance(said, dict):
+    if not isinstance(document, dict):
         raise StageError(f"{stage.name}: statusTemplate: makes no object")
-    return said
+    return document

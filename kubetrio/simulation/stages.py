@@ -52,25 +52,25 @@ class Amount(NamedTuple):
 
     def seconds(self, pod: Object, now: float) -> float | None:
         """What it is as a time from now on: a duration, or the time until a moment."""
-        found = self.path(pod) if self.path else []
-        if found and isinstance(found[0], str):
-            if not found[0]:
+        values = self.path(pod) if self.path else []
+        if values and isinstance(values[0], str):
+            if not values[0]:
                 return None
             try:
-                return parse_time(found[0]) - now
+                return parse_time(values[0]) - now
             except ValueError:
                 pass
             try:
-                return parse_duration(found[0])
+                return parse_duration(values[0])
             except ValueError:
                 pass
         return self.default
 
     def weight(self, pod: Object) -> int:
         """What it is as a whole number."""
-        found = self.path(pod) if self.path else []
+        values = self.path(pod) if self.path else []
         try:
-            return int(found[0]) if found else int(self.default or 0)
+            return int(values[0]) if values else int(self.default or 0)
         except (TypeError, ValueError):
             return int(self.default or 0)
 
@@ -251,9 +251,9 @@ def _stage(reader: _Reader) -> Stage:
 
 def _amount(reader: _Reader, name: str, source: str, unit: float) -> Amount:
     number = reader.take(name, (int, float))
-    said = reader.inner(source)
-    text = said.take("expressionFrom", str)
-    said.done()
+    inner = reader.inner(source)
+    text = inner.take("expressionFrom", str)
+    inner.done()
     path = None if text is None else _path(text, f"{reader.where}: {source}")
     return Amount(None if number is None else number * unit, path)
 
@@ -318,10 +318,10 @@ def _next(reader: _Reader) -> Next:
             raise StageError(f"{reader.where}: statusTemplate: {error}") from error
     event = None
     if told := reader.take("event", dict, {}):
-        said = _Reader(told, f"{reader.where}: event")
-        event = (said.take("type", str, "Normal"), said.take("reason", str, ""),
-                 said.take("message", str, ""))  # fmt: skip
-        said.done()
+        reading = _Reader(told, f"{reader.where}: event")
+        event = (reading.take("type", str, "Normal"), reading.take("reason", str, ""),
+                 reading.take("message", str, ""))  # fmt: skip
+        reading.done()
     finalizers = _finalizers(reader.inner("finalizers"))
     delete = reader.take("delete", bool, default=False)
     reader.done()

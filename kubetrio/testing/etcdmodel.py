@@ -168,15 +168,15 @@ class EtcdModel:
 
     def state(self, at: int = 0) -> dict[bytes, KeyValue]:
         """Return all keys at a revision, in order; 0 for the newest."""
-        found: dict[bytes, KeyValue] = {}
+        states: dict[bytes, KeyValue] = {}
         for event in self._history:
             if at and event.kv.revision > at:
                 break
             if event.deleted:
-                found.pop(event.kv.key, None)
+                states.pop(event.kv.key, None)
             else:
-                found[event.kv.key] = event.kv
-        return dict(sorted(found.items()))
+                states[event.kv.key] = event.kv
+        return dict(sorted(states.items()))
 
     # ------------------------------------------------------------------ calls
 
@@ -187,7 +187,7 @@ class EtcdModel:
             failures = self._failures.get(method)
             failure = failures.popleft() if failures else None
             try:
-                made = b"" if failure and not failure.done else answer(data)
+                response = b"" if failure and not failure.done else answer(data)
                 if failure is not None:
                     if failure.refused is None:
                         await call.reset_by_client.wait()
@@ -196,7 +196,7 @@ class EtcdModel:
             except CallError as refused:
                 await call.finish(refused.code, refused.text)
             else:
-                await call.answer(made)
+                await call.answer(response)
 
         return _until_gone(handle)
 
@@ -232,12 +232,12 @@ class EtcdModel:
             if (request.key <= key < request.range_end if request.range_end else key == request.key)
         ]
         shown = [] if request.count_only else kvs[: request.limit or len(kvs)]
-        made = message_class("etcdserverpb.RangeResponse")(
+        response = message_class("etcdserverpb.RangeResponse")(
             header=self._header(), more=len(shown) < len(kvs), count=len(kvs)
         )
         for kv in shown:
-            _fill(made.kvs.add(), kv, keys_only=request.keys_only)
-        return made
+            _fill(response.kvs.add(), kv, keys_only=request.keys_only)
+        return response
 
     def _txn(self, data: bytes) -> bytes:
         request = decode("TxnRequest", data)
@@ -250,9 +250,9 @@ class EtcdModel:
         if any(put.lease and put.lease not in self._leases for put in puts):
             raise CallError(Code.NOT_FOUND, NO_LEASE)
         self.revision += bool(writes)
-        made = message_class("etcdserverpb.TxnResponse")(succeeded=holds)
+        response = message_class("etcdserverpb.TxnResponse")(succeeded=holds)
         for operation in operations:
-            added = made.responses.add()
+            added = response.responses.add()
             if operation.HasField("request_range"):
                 added.response_range.CopyFrom(self._range(operation.request_range))
             elif operation.HasField("request_put"):
@@ -262,9 +262,9 @@ class EtcdModel:
             else:
                 self._write(operation.request_delete_range.key, None, 0)
                 added.response_delete_range.deleted = 1
-        made.header.CopyFrom(self._header())
+        response.header.CopyFrom(self._header())
         self._wake()
-        text: bytes = made.SerializeToString()
+        text: bytes = response.SerializeToString()
         return text
 
     def _holds(self, compare: Any) -> bool:
@@ -354,14 +354,16 @@ class EtcdModel:
         ]
 
     def _told(self, events: Iterable[Event], *, revision: int = 0, **members: Any) -> bytes:
-        made = message_class("etcdserverpb.WatchResponse")(header=self._header(revision), **members)
+        response = message_class("etcdserverpb.WatchResponse")(
+            header=self._header(revision), **members
+        )
         for event in events:
-            added = made.events.add()
+            added = response.events.add()
             added.type = int(event.deleted)
             _fill(added.kv, event.kv)
             if event.previous is not None:
                 _fill(added.prev_kv, event.previous)
-        text: bytes = made.SerializeToString()
+        text: bytes = response.SerializeToString()
         return text
 
 
