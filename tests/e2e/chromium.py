@@ -7,6 +7,7 @@ proxy that adds a token and speaks TLS, as ``kubectl proxy`` does.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import ssl
@@ -28,6 +29,10 @@ FLAGS = (
 POLL_S = 0.05
 Answer = Callable[[trio.SocketStream], Awaitable[None]]
 LARGEST_MESSAGE = 64 * 2**20  # a screenshot
+
+
+class NoDocumentError(Exception):
+    """The page is between two documents, neither of which can run a script."""
 
 
 class Tab:
@@ -56,6 +61,7 @@ class Tab:
 
         Raises:
             AssertionError: it threw.
+            NoDocumentError: the page is on its way to another address.
         """
         found = await self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
@@ -65,9 +71,11 @@ class Tab:
 
     async def until(self, expression: str) -> Any:
         """Wait for an expression to be true; the caller sets the deadline."""
-        while not (found := await self.value(expression)):  # noqa: ASYNC110  (it cannot tell us)
+        while True:
+            with contextlib.suppress(NoDocumentError):
+                if found := await self.value(expression):
+                    return found
             await trio.sleep(POLL_S)
-        return found
 
     async def press(self, key: str, code: int) -> None:
         """Press a key and let it go."""
@@ -167,6 +175,8 @@ async def open_tab(profile: Path, url: str, *flags: str) -> AsyncIterator[Tab]:
                     if complaint := complaint_of(answer):
                         complaints.append(complaint)
                     if answer.get("id") == count:
+                        if "execution context" in (answer.get("error") or {}).get("message", ""):
+                            raise NoDocumentError
                         assert "error" not in answer, answer
                         return answer["result"]
 
