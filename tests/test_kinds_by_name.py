@@ -30,6 +30,9 @@ LISTED = "schema/wellknown.py"
 # Words that are plural names by chance.
 OTHER_WORDS = {
     ("api/proxy/locations.py", "endpoints"): "a member of EndpointSlices",
+    ("audit/lookup.py", "namespaces"): "the kind whose requests are said to be in itself",
+    ("harness/reply.py", "events"): "a member of an answer in a script",
+    ("simulation/nodeobjects.py", "pods"): "a resource that nodes have",
     ("config/network.py", "services"): "a section of the configuration",
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",

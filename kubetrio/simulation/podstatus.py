@@ -164,7 +164,7 @@ def conditions_of(
         (SCHEDULED, TRUE),
     )
     known = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
-    made = []
+    conditions = []
     for type_, (status, reason, message) in rows:
         was = known.pop(type_, None)
         same = was is not None and was.get("status") == status
@@ -179,5 +179,5 @@ def conditions_of(
             condition["reason"] = reason
         if message:
             condition["message"] = message
-        made.append(condition)
-    return [*known.values(), *made]
+        conditions.append(condition)
+    return [*known.values(), *conditions]

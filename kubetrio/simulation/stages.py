@@ -295,10 +295,10 @@ def _expression(reader: _Reader) -> Matches:
     positive = operator in ("In", "Exists")
 
     def holds(pod: Object) -> bool:
-        found = path(pod)
+        texts = path(pod)
         if values:
-            return any(_text(one) in values for one in found) is positive
-        return bool(found) is positive
+            return any(_text(one) in values for one in texts) is positive
+        return bool(texts) is positive
 
     return holds
 

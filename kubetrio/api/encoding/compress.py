@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse, TunnelResponse
 from kubetrio.env import Env
-from kubetrio.resources.segments.piece import LEVEL, RAW, Piece, checksum, squeeze
+from kubetrio.resources.segments.piece import LEVEL, RAW, Piece, checksum, squeezed_once
 
 THRESHOLD_BYTES = 128 * 1024
 SENT_BYTES = 64 * 1024
@@ -118,9 +118,7 @@ class GzipChannel:
             self._size += len(wire)
             self._hold(await self._env.run_blocking(self._pack, wire))
         else:
-            squeezed = wire.squeezed
-            if squeezed is None:
-                squeezed = wire.squeezed = await self._env.run_blocking(squeeze, wire)
+            squeezed = await squeezed_once(wire, self._env.run_blocking)
             if not self._clean:
                 self._hold(self._packer.flush(zlib.Z_FULL_FLUSH))
                 self._clean = True

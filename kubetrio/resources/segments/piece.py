@@ -11,6 +11,8 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple
 
+from kubetrio.env import RunBlocking
+
 LEVEL = 1
 """As kube-apiserver compresses."""
 RAW = -zlib.MAX_WBITS  # zlib's way to say "without a header"
@@ -77,6 +79,18 @@ class Piece(bytes):
     """
 
     squeezed: Squeezed | None = None
+
+
+async def squeezed_once(piece: Piece, thread: RunBlocking) -> Squeezed:
+    """A piece as it stands in a compressed stream, compressed when a client first takes it so.
+
+    Args:
+        piece: the piece.
+        thread: runs a blocking call without stalling the event loop.
+    """
+    if piece.squeezed is None:
+        piece.squeezed = await thread(squeeze, piece)
+    return piece.squeezed
 
 
 def squeeze(piece: bytes) -> Squeezed:
