@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,12 +52,16 @@ class Answer(NamedTuple):
     body: Any
 
 
-def ask(server: ServerProcess, method: str, path: str, body: Any = None) -> Answer:
-    """Ask as administrator, on a connection of its own; status 0 where nothing answers."""
+def connection_to(server: ServerProcess) -> HTTPSConnection:
+    """An administrator's connection, which stays open from answer to answer."""
     made = server.data_dir / "pki"
     context = ssl.create_default_context(cafile=str(made / "ca.crt"))
     context.load_cert_chain(made / "admin.crt", made / "admin.key")
-    connection = HTTPSConnection("127.0.0.1", server.port, timeout=30, context=context)
+    return HTTPSConnection("127.0.0.1", server.port, timeout=30, context=context)
+
+
+def ask_on(connection: HTTPSConnection, method: str, path: str, body: Any = None) -> Answer:
+    """Ask on a connection; status 0 where nothing answers."""
     try:
         data = None if body is None else json.dumps(body)
         connection.request(method, path, data, {"Content-Type": "application/json"})
@@ -65,10 +69,14 @@ def ask(server: ServerProcess, method: str, path: str, body: Any = None) -> Answ
         text = response.read()
     except (OSError, HTTPException) as error:
         return Answer(0, str(error))
-    finally:
-        connection.close()
     parsed = json.loads(text) if text.startswith(b"{") else text.decode()
     return Answer(response.status, parsed)
+
+
+def ask(server: ServerProcess, method: str, path: str, body: Any = None) -> Answer:
+    """Ask as administrator, on a connection of its own; status 0 where nothing answers."""
+    with closing(connection_to(server)) as connection:
+        return ask_on(connection, method, path, body)
 
 
 def until(server: ServerProcess, path: str, status: int) -> None:
@@ -93,17 +101,18 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
 
 def test_replicas_have_one_state(replicas: list[ServerProcess]) -> None:
     """What one has written the other reads, changes and deletes; conflicts are found."""
-    one, two = replicas
-    for number in range(20):
-        name = f"c{number}"
-        assert ask(one, "POST", CONFIGMAPS, config_map(name, a="1")).status == 201
-        read = ask(two, "GET", f"{CONFIGMAPS}/{name}")
-        assert read.body["data"] == {"a": "1"}
-        newer = {**read.body, "data": {"a": "2"}}
-        assert ask(two, "PUT", f"{CONFIGMAPS}/{name}", newer).status == 200
-        assert ask(one, "PUT", f"{CONFIGMAPS}/{name}", newer).status == 409
-        assert ask(one, "DELETE", f"{CONFIGMAPS}/{name}").status == 200
-        assert ask(two, "GET", f"{CONFIGMAPS}/{name}").status == 404
+    with ExitStack() as stack:
+        one, two = (stack.enter_context(closing(connection_to(each))) for each in replicas)
+        for number in range(20):
+            name = f"c{number}"
+            assert ask_on(one, "POST", CONFIGMAPS, config_map(name, a="1")).status == 201
+            read = ask_on(two, "GET", f"{CONFIGMAPS}/{name}")
+            assert read.body["data"] == {"a": "1"}
+            newer = {**read.body, "data": {"a": "2"}}
+            assert ask_on(two, "PUT", f"{CONFIGMAPS}/{name}", newer).status == 200
+            assert ask_on(one, "PUT", f"{CONFIGMAPS}/{name}", newer).status == 409
+            assert ask_on(one, "DELETE", f"{CONFIGMAPS}/{name}").status == 200
+            assert ask_on(two, "GET", f"{CONFIGMAPS}/{name}").status == 404
     lists = [ask(server, "GET", CONFIGMAPS).body["items"] for server in replicas]
     assert lists[0] == lists[1]
 
