@@ -1,0 +1,1 @@
+"""A scheduler: which node a pod gets, in the ways of kube-scheduler."""
