@@ -178,15 +178,21 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("", "pods"),
     ),
-    "simulated-binding-controller": Row(
-        "kubetrio.controllers.simulation.binding.SimulatedBinding", on_by_default=False
+    "kube-scheduler": Row(
+        "kubetrio.controllers.scheduler.scheduler.Scheduler", on_by_default=False
     ),
 }
 SIMULATION = tuple(name for name in TABLE if name.startswith("simulated-"))
 WORKLOADS = tuple(
     name for name, row in TABLE.items() if row.acts_on != ("", "") and name not in SIMULATION
 )
-WITH_NODES = (*WORKLOADS, "node-lifecycle-controller", "taint-eviction-controller", *SIMULATION)
+WITH_NODES = (
+    *WORKLOADS,
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+    "kube-scheduler",
+    *SIMULATION,
+)
 """What runs beside the others in a cluster with simulated nodes."""
 
 

@@ -53,5 +53,5 @@ def test_a_pods_selector_and_affinity_both_count() -> None:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     assert selected({}, "n", LABELS)
     assert not selected({"nodeSelector": {"zone": "b"}}, "n", LABELS)
-    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": []}}}
+    affinity: dict[str, Any] = {"nodeAffinity": {required: {"nodeSelectorTerms": []}}}
     assert not selected({"affinity": affinity}, "n", LABELS)
