@@ -61,6 +61,8 @@ class Judge:
 
         It must fit with the pods for which it is being cleared, and without them.
         """
+        if not self._cluster.nominated:
+            return self._first(node, self._checks)
         key, priority = self._pod.key, self._pod.shape.priority
         others = [
             other

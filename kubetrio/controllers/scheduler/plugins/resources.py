@@ -39,13 +39,13 @@ def least_allocated(pod: PodView, _: Cluster, nodes: Sequence[NodeState]) -> lis
     cpu, memory = pod.shape.usual
     ratings = []
     for node in nodes:
-        total, counted = 0, 0
-        for name, used in ((CPU, node.usual_cpu + cpu), (MEMORY, node.usual_memory + memory)):
-            there = node.facts.allocatable.get(name, 0)
-            if there:
-                counted += 1
-                total += max(there - used, 0) * BEST // there
-        ratings.append(total // counted if counted else 0)
+        there = node.facts.allocatable
+        shares = []
+        if cpus := there.get(CPU, 0):
+            shares.append(max(cpus - node.usual_cpu - cpu, 0) * BEST // cpus)
+        if memories := there.get(MEMORY, 0):
+            shares.append(max(memories - node.usual_memory - memory, 0) * BEST // memories)
+        ratings.append(sum(shares) // len(shares) if shares else 0)
     return ratings
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import floor, log
 
-from kubetrio.controllers.podcontrol.nodeselector import selected
-from kubetrio.controllers.scheduler.cluster import Cluster, NodeState
+from kubetrio.controllers.podcontrol.nodeselector import REQUIRED, node_affinity, selected
+from kubetrio.controllers.scheduler.cluster import Cluster, Counts, NodeState
 from kubetrio.controllers.scheduler.framework import BEST, Check, Refusal
 from kubetrio.controllers.scheduler.plugins.taints import stands_all
 from kubetrio.controllers.scheduler.shapes import Constraint, PodView
+from kubetrio.machinery.labels import Selector
 
 SKEWED = Refusal(("node(s) didn't match pod topology spread constraints",), resolvable=True)
 UNLABELLED = Refusal(
@@ -28,10 +29,15 @@ USUAL = ((HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
 """Labels and skews by which a pod without constraints is spread."""
 
 
-def _counting(pod: PodView, constraint: Constraint) -> Callable[[NodeState], bool]:
-    """Return a function that says whether a node counts for a constraint."""
-    spec, stands = pod.shape.spec, stands_all(pod.shape)
-    picky = constraint.honors_affinity and (spec.get("nodeSelector") or spec.get("affinity"))
+def _counting(pod: PodView, constraint: Constraint) -> Callable[[NodeState], bool] | None:
+    """Return a function that says whether a node counts for a constraint; None if all do."""
+    spec = pod.shape.spec
+    picky = constraint.honors_affinity and (
+        spec.get("nodeSelector") or node_affinity(spec).get(REQUIRED) is not None
+    )
+    if not picky and not constraint.honors_taints:
+        return None
+    stands = stands_all(pod.shape)
 
     def counts(node: NodeState) -> bool:
         facts = node.facts
@@ -65,9 +71,10 @@ class _Domains:
         self.key = key
         self.pods: dict[str, int] = {}
         for node in nodes:
-            if counts(node):
-                value = node.facts.labels[key]
-                self.pods[value] = self.pods.get(value, 0) + matching.get(node.facts.name, 0)
+            if counts is None or counts(node):
+                facts = node.facts
+                value = facts.labels[key]
+                self.pods[value] = self.pods.get(value, 0) + matching.get(facts.name, 0)
         few = len(self.pods) < constraint.fewest_domains
         fewest = 0 if few else min(self.pods.values())
         own = constraint.selector.matches(pod.shape.labels)
@@ -109,53 +116,55 @@ def preferred(pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> lis
     constraints = _soft(pod, cluster)
     if not constraints:
         return None
-    strict = bool(pod.shape.spread)
-    rated = [not strict or _labelled(node, constraints) for node in nodes]
-    totals = [0.0] * len(nodes)
+    required = constraints if pod.shape.spread else ()
+    rated = [node for node in nodes if _labelled(node, required)] if required else nodes
+    totals = [0.0] * len(rated)
+    known: dict[Selector, Counts] = {}
     for one in constraints:
-        _add_counts(pod, cluster, nodes, rated, one, constraints if strict else (), totals)
+        matching = known.get(one.selector)
+        if matching is None:
+            matching = known[one.selector] = cluster.matching(one.selector, pod.shape.namespace)
+        if one.topology == HOSTNAME:
+            counts = [matching.get(node.facts.name, 0) for node in rated]
+            size = len(rated)
+        else:
+            domains = _domains(pod, cluster, rated, one, required, matching)
+            counts = [domains[node.facts.labels.get(one.topology)] for node in rated]
+            size = len(domains)
+        weight = log(size + 2)
+        for place, (node, count) in enumerate(zip(rated, counts, strict=True)):
+            if one.topology in node.facts.labels:
+                totals[place] += count * weight + one.most_skew - 1
     scores = [floor(total + 0.5) for total in totals]
-    known = [score for score, counts in zip(scores, rated, strict=True) if counts]
-    most, least = max(known, default=0), min(known, default=0)
-    return [
-        0 if not counts else BEST if not most else BEST * (most + least - score) // most
-        for score, counts in zip(scores, rated, strict=True)
-    ]
+    most, least = max(scores, default=0), min(scores, default=0)
+    ratings = {
+        node.facts.name: BEST * (most + least - score) // most if most else BEST
+        for node, score in zip(rated, scores, strict=True)
+    }
+    return [ratings.get(node.facts.name, 0) for node in nodes]
 
 
-def _add_counts(
+def _domains(
     pod: PodView,
     cluster: Cluster,
-    nodes: Sequence[NodeState],
-    rated: Sequence[bool],
+    rated: Sequence[NodeState],
     constraint: Constraint,
     required: Sequence[Constraint],
-    totals: list[float],
-) -> None:
-    """Add what one constraint counts of each node."""
-    key, matching = constraint.topology, cluster.matching(constraint.selector, pod.shape.namespace)
-    by_name = key == HOSTNAME
-    domains: dict[str, int] = {}
-    if by_name:
-        size = sum(rated)
-    else:
-        domains = {
-            node.facts.labels.get(key, ""): 0
-            for node, counts in zip(nodes, rated, strict=True)
-            if counts
-        }
-        size = len(domains)
-        counting = _counting(pod, constraint)
-        for name, count in matching.items():
-            there = cluster.nodes.get(name)
-            if there is None or not _labelled(there, required) or not counting(there):
-                continue
-            value = there.facts.labels.get(key, "")
-            if value in domains:
-                domains[value] += count
-    weight = log(size + 2)
-    for place, node in enumerate(nodes):
-        own = node.facts.labels.get(key) if rated[place] else None
-        if own is not None:
-            count = matching.get(node.facts.name, 0) if by_name else domains[own]
-            totals[place] += count * weight + constraint.most_skew - 1
+    matching: Counts,
+) -> dict[str | None, int]:
+    """How many pods the domains of a constraint have in which nodes are rated; None is no label."""
+    key, counting = constraint.topology, _counting(pod, constraint)
+    domains: dict[str | None, int] = dict.fromkeys(
+        (node.facts.labels.get(key) for node in rated), 0
+    )
+    nodes = cluster.nodes
+    for name, count in matching.items():
+        there = nodes.get(name)
+        if there is None:
+            continue
+        value = there.facts.labels.get(key)
+        if value not in domains or (required and not _labelled(there, required)):
+            continue
+        if counting is None or counting(there):
+            domains[value] += count
+    return domains
