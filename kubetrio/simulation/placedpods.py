@@ -11,7 +11,6 @@ from kubetrio.simulation.podstatus import OVER
 
 Object = dict[str, Any]
 
-SCHEDULER = "default-scheduler"
 MOST_ADDRESSES = 1 << 16
 """Addresses of a node that are given out, where its range has more."""
 
@@ -24,19 +23,12 @@ class PlacedPod(NamedTuple):
         node: its name, empty for none.
         address: of the pod, of its own and in use.
         over: whether it has ended for good.
-        waits: whether it waits for a node that the default scheduler gives.
     """
 
     uid: str
     node: str
     address: str
     over: bool
-    waits: bool
-
-    @property
-    def counts(self) -> bool:
-        """Whether it takes room on its node."""
-        return bool(self.node) and not self.over
 
 
 def placed_view(value: bytes) -> PlacedPod:
@@ -49,15 +41,8 @@ def placed_view(value: bytes) -> PlacedPod:
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     over, node = status.get("phase") in OVER, spec.get("nodeName") or ""
     own = not spec.get("hostNetwork") and not over
-    waits = (
-        not node
-        and not over
-        and not spec.get("schedulingGates")
-        and not meta.get("deletionTimestamp")
-        and spec.get("schedulerName") == SCHEDULER
-    )
     address = str(status.get("podIP") or "") if own else ""
-    return PlacedPod(meta.get("uid") or "", node, address, over, waits)
+    return PlacedPod(meta.get("uid") or "", node, address, over)
 
 
 class Addresses:

@@ -155,27 +155,60 @@ class Asking:
 
     def __init__(self, kubeconfig: Path) -> None:
         config = kubernetes.config.new_client_from_config(str(kubeconfig))
-        resources = kubernetes.dynamic.DynamicClient(config).resources
+        self.resources = resources = kubernetes.dynamic.DynamicClient(config).resources
         self.pods = resources.get(api_version="v1", kind="Pod")
         self.nodes = resources.get(api_version="v1", kind="Node")
         self.classes = resources.get(api_version="scheduling.k8s.io/v1", kind="PriorityClass")
 
     def fill(self) -> None:
         """Make the nodes, and pods on them."""
-        self.classes.create({
-            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-            "metadata": {"name": "shy"}, "value": 1000, "preemptionPolicy": "Never",
-        })  # fmt: skip
+        self.make_class("shy", 1000, preemptionPolicy="Never")
         rng = random.Random(SEED)
         for node in nodes(rng):
-            name = node["metadata"]["name"]
-            self.nodes.create(node)
-            # A new node has the taint not-ready until a controller takes it away.
-            for body in ({"spec": {"taints": node["spec"]["taints"] or None}},):
-                self.nodes.patch(name=name, body=body, content_type="application/merge-patch+json")
+            self._make_node(node)
         for number in range(THERE):
             there = pod(rng, f"there-{number}", f"n{rng.randrange(NODES)}")
             self.pods.create(there, namespace="default")
+
+    def make_class(self, name: str, value: int, **more: str) -> None:
+        """Make a PriorityClass."""
+        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        self.classes.create({**made, "metadata": {"name": name}, "value": value, **more})
+
+    def make_node(self, name: str, cpu: str) -> None:
+        """Make a node."""
+        amounts = {"cpu": cpu, "memory": "8Gi", "pods": "20"}
+        self._make_node({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"taints": []},
+            "status": {"capacity": amounts, "allocatable": amounts},
+        })  # fmt: skip
+
+    def _make_node(self, node: Object) -> None:
+        self.nodes.create(node)
+        # A new node has the taint not-ready until a controller takes it away.
+        self.nodes.patch(
+            name=node["metadata"]["name"],
+            body={"spec": {"taints": node["spec"]["taints"] or None}},
+            content_type="application/merge-patch+json",
+        )  # fmt: skip
+
+    def make_budget(self, app: str) -> None:
+        """Make a budget that lets no pod of an application go."""
+        budgets = self.resources.get(api_version="policy/v1", kind="PodDisruptionBudget")
+        spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": 1}
+        made = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+        budgets.create({**made, "metadata": {"name": app}, "spec": spec}, namespace="default")
+
+    def make_pod(self, name: str, cpu: str, priority: str, node: str = "") -> None:
+        """Make a pod, on a node if one is named."""
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        spec: Object = {"containers": [container], "priorityClassName": priority,
+                        "terminationGracePeriodSeconds": 0}  # fmt: skip
+        if node:
+            spec["nodeName"] = node
+        meta = {"name": name, "labels": {"app": name}}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        self.pods.create(made, namespace="default")
 
     def answers(self) -> list[tuple[bool, str]]:
         """Whether each pod gets a node, and what is said if it does not."""
@@ -197,7 +230,7 @@ class Asking:
 
 
 @contextlib.contextmanager
-def asking(folder: Path, *, stock: bool) -> Iterator[Asking]:
+def asking(folder: Path, *, stock: bool, filled: bool = True) -> Iterator[Asking]:
     """Run a server and a scheduler, the stock one or its own."""
     folder.mkdir()
     controllers = "-*" if stock else "kube-scheduler"
@@ -205,7 +238,8 @@ def asking(folder: Path, *, stock: bool) -> Iterator[Asking]:
                    "--disable-admission-plugins=ServiceAccount")  # fmt: skip
     try:
         ask = Asking(server.kubeconfig)
-        ask.fill()
+        if filled:
+            ask.fill()
         with beside(server.kubeconfig, folder) if stock else contextlib.nullcontext():
             yield ask
     finally:
@@ -237,3 +271,41 @@ def test_both_say_the_same(tmp_path: Path) -> None:
     different = [(one, other) for one, other in zip(found, wanted, strict=True) if one != other]
     assert different == []
     assert {True, False} == {placed for placed, _ in wanted}
+
+
+def test_both_have_the_same_pods_go(tmp_path: Path) -> None:
+    """For a pod of higher priority, where only one choice of victims is the best."""
+    outcomes = []
+    for stock in (False, True):
+        with asking(tmp_path / str(stock), stock=stock, filled=False) as ask:
+            outcomes.append(preempted(ask))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0] == (["kept", "tiny", "wide"], "n0")
+
+
+def preempted(ask: Asking) -> tuple[list[str], str]:
+    """Who is left of the pods that were there, and the node of the new one."""
+    for name, value in (("low", 1), ("middle", 5), ("high", 10)):
+        ask.make_class(name, value)
+    ask.make_node("n0", cpu="4")
+    ask.make_node("n1", cpu="4")
+    ask.make_budget("kept")
+    for name, node, cpu, priority in (
+        ("go-1", "n0", "1", "low"),
+        ("go-2", "n0", "2", "middle"),
+        ("tiny", "n0", "500m", "middle"),
+        ("kept", "n1", "2", "low"),
+        ("wide", "n1", "2", "middle"),
+    ):
+        ask.make_pod(name, cpu, priority, node)
+    ask.make_pod("new", "3", "high")
+    begin = time.monotonic()
+    while True:
+        assert time.monotonic() - begin < LIMIT_S, "it gets no node"
+        found = {
+            one["metadata"]["name"]: one["spec"].get("nodeName")
+            for one in ask.pods.get(namespace="default").to_dict()["items"]
+        }
+        if node := found.pop("new", None):
+            return sorted(found), node
+        time.sleep(0.1)

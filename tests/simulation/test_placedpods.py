@@ -22,26 +22,7 @@ def test_addresses_in_use(spec: dict[str, object], phase: str, address: str) -> 
     pod = {"metadata": {"uid": "u"}, "spec": spec, "status": {"phase": phase, "podIP": "10.0.0.1"}}
     over = phase != "Running"
     placed = placed_view(orjson.dumps(pod))
-    assert placed == PlacedPod("u", "n", address, over=over, waits=False)
-    assert placed.counts is not over
-
-
-@pytest.mark.parametrize(
-    ("spec", "meta", "waits"),
-    [
-        ({}, {}, True),
-        ({"nodeName": "n"}, {}, False),
-        ({"schedulerName": "mine"}, {}, False),
-        ({"schedulingGates": [{"name": "later"}]}, {}, False),
-        ({}, {"deletionTimestamp": "now"}, False),
-    ],
-)
-def test_pods_that_wait_for_a_node(
-    spec: dict[str, object], meta: dict[str, object], waits: bool
-) -> None:
-    """Those without one that the default scheduler would give one."""
-    pod = {"metadata": {"uid": "u", **meta}, "spec": {"schedulerName": "default-scheduler", **spec}}
-    assert placed_view(orjson.dumps(pod)).waits is waits
+    assert placed == PlacedPod("u", "n", address, over=over)
 
 
 def test_addresses_are_given_once() -> None:
