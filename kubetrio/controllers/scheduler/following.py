@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.scheduler.cluster import Cluster
 from kubetrio.controllers.scheduler.framework import Happening
@@ -17,11 +18,14 @@ from kubetrio.controllers.scheduler.volumes import (
     class_facts,
     volume_facts,
 )
+from kubetrio.controllers.table import ALL, NONE, TABLE, wanted
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 
 Object = dict[str, Any]
 T = TypeVar("T")
 Happened = Callable[[Happening], None]
+BINDER = ("persistentvolume-binder-controller", "persistentvolume-binder")
+"""Names of the controller that binds claims."""
 _OWNERS = (
     ("apps", "replicasets", "ReplicaSet"),
     ("apps", "statefulsets", "StatefulSet"),
@@ -150,10 +154,16 @@ def _read(selector: Object | None) -> Selector:
         return NOTHING
 
 
-def fresh_cluster(*, binding: bool) -> Cluster:
-    """A cluster of which nothing is known yet.
+def binds_claims(config: Config) -> bool:
+    """Whether a controller of this server is to bind claims."""
+    asked = wanted(config)
+    for entry in asked:
+        if entry.removeprefix("-") in BINDER:
+            return not entry.startswith("-")
+    row = TABLE.get(BINDER[0])
+    return row is not None and row.on_by_default and ALL in asked and NONE not in asked
 
-    Args:
-        binding: whether a controller binds claims.
-    """
-    return Cluster(Volumes(binding=binding))
+
+def fresh_cluster(config: Config) -> Cluster:
+    """A cluster of which nothing is known yet."""
+    return Cluster(Volumes(binding=binds_claims(config)))

@@ -9,6 +9,7 @@ Source: docs "Kubernetes Scheduler", "Scheduling Framework"; k8s.io/kubernetes/p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import NamedTuple
 
 import trio
@@ -20,17 +21,16 @@ from kubetrio.controllers.scheduler.nodefacts import NodeFacts, node_facts
 from kubetrio.controllers.scheduler.plugins.profile import FILTERS
 from kubetrio.controllers.scheduler.plugins.volumes import waiting_claims
 from kubetrio.controllers.scheduler.preemption import Candidate, Preemption
-from kubetrio.controllers.scheduler.search import Search, best
+from kubetrio.controllers.scheduler.search import Rating, Search
 from kubetrio.controllers.scheduler.shapes import PodView, pod_view
 from kubetrio.controllers.scheduler.waiting import Entry, WaitingPods
 from kubetrio.controllers.scheduler.writes import SchedulerWriter
-from kubetrio.controllers.table import chosen, wanted
 from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
+from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.controllers")
-BINDER = "persistentvolume-binder-controller"
 _HELPED_BY = {plugin.name: plugin.helped_by for plugin in FILTERS}
 _ANY_NODE = frozenset({Happening.NODE})
 
@@ -93,7 +93,7 @@ class Scheduler(Controller):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cluster = fresh_cluster(binding=BINDER in chosen(wanted(context.config)))
+        self._cluster = fresh_cluster(context.config)
         self._waiting = WaitingPods()
         self._more = trio.Event()
         self._decided: dict[str, Bound | Provisioned | Failed] = {}
@@ -159,10 +159,12 @@ class Scheduler(Controller):
         for key in tuple(self._assumed):
             self._forget(key)
         self._waiting.clear()
+        self._cluster.nominated.clear()
         for namespace, name, pod in self._pods.everywhere():
             if pod.waits:
                 key = f"{namespace}/{name}"
                 self._waiting.add(key, pod.shape.priority, trio.current_time())
+                self._cluster.nominate(key, pod, pod.nominated)
         self._more.set()
         super().begin_anew()
 
@@ -198,12 +200,18 @@ class Scheduler(Controller):
         for _ in search.run():
             await trio.lowlevel.checkpoint()
         self._start = (self._start + search.passed) % max(len(cluster.order), 1)
-        nodes = [one for one in search.feasible if cluster.nodes.get(one.facts.name) is one]
-        if nodes:
-            if self._pods.get(namespace, name) == pod:
-                self._assume(entry, pod, best(pod, cluster, nodes, self._env.rng.choice).facts)
+        if search.feasible:
+            rating = Rating(pod, cluster, search.feasible)
+            for _ in rating.run():
+                await trio.lowlevel.checkpoint()
+            node = self._env.rng.choice(rating.best())
+            if (
+                cluster.nodes.get(node.facts.name) is node
+                and self._pods.get(namespace, name) == pod
+            ):
+                self._assume(entry, pod, node.facts)
             else:
-                self._waiting.undo(entry)
+                self._waiting.undo(entry)  # something changed meanwhile
             return
         message = search.explain()
         preemption = None
@@ -268,10 +276,13 @@ class Scheduler(Controller):
         decided = self._decided.pop(key, None)
         if isinstance(decided, Bound):
             await self._bind(key, decided)
-        elif isinstance(decided, Provisioned):
-            await self._writer.choose_for_claims(decided.pod, decided.node, decided.claims)
-        elif isinstance(decided, Failed):
-            await self._fail(decided)
+        elif decided is not None:
+            try:
+                await self._tell(decided)
+            except BaseException as error:
+                if not isinstance(error, ApiError) or error.code != HTTPStatus.NOT_FOUND:
+                    self._decided.setdefault(key, decided)
+                raise
 
     async def _bind(self, key: str, decided: Bound) -> None:
         try:
@@ -285,7 +296,10 @@ class Scheduler(Controller):
                 self._more.set()
             raise
 
-    async def _fail(self, decided: Failed) -> None:
+    async def _tell(self, decided: Provisioned | Failed) -> None:
+        if isinstance(decided, Provisioned):
+            await self._writer.choose_for_claims(decided.pod, decided.node, decided.claims)
+            return
         candidate = decided.candidate
         nominated = None if decided.keeps else candidate.node if candidate is not None else ""
         await self._writer.fail(decided.pod, decided.message, nominated)

@@ -8,7 +8,7 @@ Source: docs "Scheduler Performance Tuning"; k8s.io/kubernetes/pkg/scheduler (``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kubetrio.controllers.scheduler.cluster import Cluster, NodeState
 from kubetrio.controllers.scheduler.framework import Check, Filter, Refusal, Rejected
@@ -166,29 +166,38 @@ def histogram(refusals: dict[str, Refusal], count: int, absent: str) -> str:
     return f"0/{count} nodes are available: {told}"
 
 
-def best(
-    pod: PodView,
-    cluster: Cluster,
-    nodes: Sequence[NodeState],
-    choose: Callable[[Sequence[NodeState]], NodeState],
-) -> NodeState:
-    """The best of some nodes for a pod; of several that are as good, any.
+class Rating:
+    """The rating of nodes that fit.
 
     Args:
         pod: to be placed.
         cluster: as it is now.
         nodes: that fit, at least one.
-        choose: takes those that are as good.
     """
-    if len(nodes) == 1:
-        return nodes[0]
-    totals = [0] * len(nodes)
-    for plugin in SCORES:
-        ratings = plugin.rate(pod, cluster, nodes)
-        if ratings is not None:
-            weight = plugin.weight
-            totals = [
-                total + weight * rating for total, rating in zip(totals, ratings, strict=True)
-            ]
-    most = max(totals)
-    return choose([node for node, total in zip(nodes, totals, strict=True) if total == most])
+
+    def __init__(self, pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> None:
+        self._pod = pod
+        self._cluster = cluster
+        self._nodes = nodes
+        self._totals = [0] * len(nodes)
+
+    def run(self) -> Iterator[None]:
+        """Rate; yields after each plugin, when something else may be done."""
+        if len(self._nodes) == 1:
+            return
+        for plugin in SCORES:
+            ratings = plugin.rate(self._pod, self._cluster, self._nodes)
+            if ratings is not None:
+                weight = plugin.weight
+                self._totals = [
+                    total + weight * rating
+                    for total, rating in zip(self._totals, ratings, strict=True)
+                ]
+            yield
+
+    def best(self) -> list[NodeState]:
+        """Return the best of them, several if they are as good."""
+        most = max(self._totals)
+        return [
+            node for node, total in zip(self._nodes, self._totals, strict=True) if total == most
+        ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import trio
-
 from kubetrio.controllers.controller import Context
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference
 from kubetrio.controllers.scheduler.preemption import Candidate
@@ -154,10 +152,9 @@ class SchedulerWriter:
             StoreError: the same.
         """
         text = f"Preempted by pod {pod.uid} on node {candidate.node}"
-        async with trio.open_nursery() as nursery:
-            for victim in candidate.victims:
-                if not victim.terminating:
-                    nursery.start_soon(self._remove, victim, text)
+        for victim in candidate.victims:
+            if not victim.terminating:
+                await self._remove(victim, text)
 
     async def _remove(self, victim: PodView, text: str) -> None:
         condition = {

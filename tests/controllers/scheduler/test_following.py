@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.config import Config
 from kubetrio.controllers.controller import Controller
-from kubetrio.controllers.scheduler.following import ClusterFollower, fresh_cluster
+from kubetrio.controllers.scheduler.following import (
+    ClusterFollower,
+    binds_claims,
+    fresh_cluster,
+)
 from kubetrio.controllers.scheduler.framework import Happening
 from kubetrio.testing.controllers import context_of
 from kubetrio.testing.server import InProcess, open_api
@@ -33,7 +40,7 @@ def following(server: InProcess) -> Iterator[tuple[Controller, ClusterFollower, 
     """A follower, what it keeps, and what happened."""
     context = context_of(server)
     happened: list[Happening] = []
-    cluster = fresh_cluster(binding=True)
+    cluster = fresh_cluster(server.config)
     controller = Follower(context)
     yield (
         controller,
@@ -80,3 +87,18 @@ async def test_the_state_is_kept(autojump_clock: MockClock) -> None:
                 assert cluster.owners.services == {NAMESPACE: {}}
                 assert cluster.owners.controllers == {}
                 nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("asked", "binds"),
+    [
+        (("-*", "persistentvolume-binder"), True),
+        (("persistentvolume-binder-controller", "-persistentvolume-binder-controller"), True),
+        (("*", "-persistentvolume-binder"), False),
+        (("-*",), False),
+        (("mine",), False),
+    ],
+)
+def test_a_controller_may_bind_claims(asked: tuple[str, ...], binds: bool) -> None:
+    """By either of its names; the first that is said of it holds."""
+    assert binds_claims(Config(data_dir=Path("data"), controllers=asked)) is binds

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from kubetrio.controllers.scheduler.cluster import NodeState
-from kubetrio.controllers.scheduler.search import ENOUGH, STEP_NODES, Search, best
+from kubetrio.controllers.scheduler.plugins.profile import SCORES
+from kubetrio.controllers.scheduler.search import ENOUGH, STEP_NODES, Rating, Search
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.testing.scheduling import cluster, node, pod, states
 
@@ -101,15 +99,12 @@ def test_room_that_was_cleared_is_kept() -> None:
     assert state.nodes["a"].used == {"cpu": 0}
 
 
-def test_the_best_node_is_chosen() -> None:
-    """Of several that are as good, by chance; of one, without asking."""
+def test_the_best_nodes_are_found() -> None:
+    """All that are as good; the only one without asking."""
     state = cluster([node("a"), node("b"), node("c")], pod("one", "a", requests={"cpu": "2"}))
-    offered: list[str] = []
-
-    def choose(nodes: Sequence[NodeState]) -> NodeState:
-        offered.extend(one.facts.name for one in nodes)
-        return nodes[-1]
-
-    chosen = best(pod("p", requests={"cpu": "1"}), state, states(state), choose)
-    assert (chosen.facts.name, offered) == ("c", ["b", "c"])
-    assert best(pod("p"), state, states(state)[:1], choose).facts.name == "a"
+    rating = Rating(pod("p", requests={"cpu": "1"}), state, states(state))
+    assert len(list(rating.run())) == len(SCORES)
+    assert [one.facts.name for one in rating.best()] == ["b", "c"]
+    only = Rating(pod("p"), state, states(state)[:1])
+    assert list(only.run()) == []
+    assert [one.facts.name for one in only.best()] == ["a"]
