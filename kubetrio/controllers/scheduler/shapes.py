@@ -239,26 +239,26 @@ def shape_of(meta: Object, spec: Object) -> PodShape:
             {member: one[member] for member in _CONTAINER if member in one}
             for one in spec.get(name) or ()
         ]
-    kept["claims"] = [
-        (claim, made_for_pod)
-        for one in spec.get("volumes") or ()
-        for claim, made_for_pod in (
-            ((one.get("persistentVolumeClaim") or {}).get("claimName"), False),
-            (one.get("ephemeral") and one.get("name"), True),
-        )
-        if claim
-    ]
+    kept["claims"] = [claim for one in spec.get("volumes") or () if (claim := _claim(one))]
     whole = {
         "namespace": meta.get("namespace") or "",
         "labels": meta.get("labels") or {},
         "owner": (owner.get("kind") or "", owner.get("name") or ""),
         "spec": kept,
     }
-    known = orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)
+    # Another order of members makes another shape, which costs room and nothing else.
+    known = orjson.dumps(whole)
     shape = _shapes.get(known)
     if shape is None:
         shape = _shapes[known] = _shape(whole)
     return shape
+
+
+def _claim(volume: Object) -> tuple[str, bool] | None:
+    """The claim of a volume as a `Claim` has it, None for no claim."""
+    if "persistentVolumeClaim" in volume:
+        return volume["persistentVolumeClaim"]["claimName"], False
+    return (volume["name"], True) if volume.get("ephemeral") else None
 
 
 def _shape(whole: Object) -> PodShape:
