@@ -26,6 +26,8 @@ AGAIN_WITHIN_S = 60.0
 """Two lists of a prefix within this time are worth reading it into memory."""
 TOO_LARGE_S = 300.0
 """How long a prefix is not tried again that had no room."""
+MEASURED_EACH = 16
+"""Lists after which what a collection takes is added up in any case."""
 REMEMBERED = 1024
 """Prefixes that are noted for having been listed."""
 
@@ -193,7 +195,6 @@ class SegmentCache:
             _remember(self._too_large, prefix, now)
         if collection is None or not there:
             return None
-        collection.measure()
         for event in filling.events:
             if event.revision > collection.revision and not collection.note(event):
                 return None
@@ -228,8 +229,15 @@ class SegmentCache:
             keys = keys.after(result.items[-1].key)
             await trio.lowlevel.checkpoint()
 
-    def settle(self, collection: Collection) -> None:
-        """Make room after a list has made something of a collection."""
+    def settle(self, collection: Collection, *, grew: bool) -> None:
+        """Make room after a list.
+
+        Args:
+            collection: what it was cut from.
+            grew: whether it has made something of it.
+        """
+        if not grew and not collection.grew and collection.used % MEASURED_EACH:
+            return  # to add it up costs more than a small list
         collection.measure()
         if self.bytes <= self.max_bytes:
             return

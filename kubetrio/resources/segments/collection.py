@@ -82,6 +82,7 @@ class Collection:
 
     Attributes:
         used: number of the list that used it last.
+        grew: whether it has changed since `measure`.
         bytes: what it takes, about; see `measure`.
     """
 
@@ -89,6 +90,7 @@ class Collection:
         self.shape = shape
         self.used = 0
         self.bytes = 0
+        self.grew = False
         self.revision = revision
         self._noted: list[Event] = []
         self._noted_bytes = 0
@@ -104,6 +106,7 @@ class Collection:
         """
         if not values:
             return
+        self.grew = True
         self._count += len(values)
         last = self._segments.pop()
         keys, items = last.keys, last.stored.parts()
@@ -159,6 +162,7 @@ class Collection:
             self._note_bounds()
 
     def _replace(self, place: int, changes: dict[str, bytes | None], revision: Revision) -> None:
+        self.grew = True
         before = self._segments[place]
         after = before.edited(changes, revision)
         self._count += len(after.keys) - len(before.keys)
@@ -183,14 +187,15 @@ class Collection:
             self.catch_up()
         begin = bisect_right(self._bounds, keys.start) - 1
         end = bisect_left(self._bounds, keys.end, begin + 1)
-        parts: list[Part] = []
-        for segment in self._segments[begin:end]:
-            first, last = segment.span(keys.start, keys.end)
-            parts.append(Part(segment, first, last))
+        parts = [Part(segment, 0, len(segment.keys)) for segment in self._segments[begin:end]]
+        for place in {0, len(parts) - 1}:  # those between have no other keys
+            segment = parts[place].segment
+            parts[place] = Part(segment, *segment.span(keys.start, keys.end))
         return parts
 
     def measure(self) -> int:
         """Return what it takes now, about, in bytes."""
+        self.grew = False
         self.bytes = sum(segment.size for segment in self._segments)
         self.bytes += self._noted_bytes
         return self.bytes

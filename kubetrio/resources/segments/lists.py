@@ -13,7 +13,7 @@ from kubetrio.resources.readcounts import ListReads
 from kubetrio.resources.representation import ItemForm, ListMeta
 from kubetrio.resources.segments.cache import SegmentCache, View
 from kubetrio.resources.segments.collection import Part
-from kubetrio.resources.segments.making import Beside, Making
+from kubetrio.resources.segments.making import Beside, Making, choice_of
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import Range, Revision, Store
 
@@ -100,13 +100,14 @@ async def cut_some(
 ) -> Cut:
     """Items of a view that are selected, at most so many (0: any number)."""
     cut = Cut()
+    choice = None if selection is None else choice_of(selection)
     for number, part in enumerate(view.parts):
         if number % LOOKS == LOOKS - 1:
             await trio.lowlevel.checkpoint()
         left = limit - cut.count if limit else part.objects
         segment, lead = part.segment, 0 if cut.pieces else form.lead
         cut.changed = max(cut.changed, segment.changed)
-        if selection is None:
+        if choice is None:
             taken = Part(segment, part.first, min(part.last, part.first + left))
             if taken.objects:
                 cut.pieces.append(await making.joined(taken, form, lead))
@@ -114,7 +115,10 @@ async def cut_some(
             cut.count += taken.objects
             cut.looked += taken.objects
         else:
-            places = (await making.selected(part, selection))[:left]
+            places = making.known(part, choice)
+            if places is None:
+                places = await making.selected(part, choice)
+            places = places[:left]
             if places:
                 chosen = await making.chosen(segment, places, form)
                 cut.pieces.append(b"".join(chosen)[lead:])
@@ -224,7 +228,7 @@ class SegmentedLists:
             cut = await cut_all(making, view, form, sizes=request.sizes)
         else:
             cut = await cut_some(making, view, form, request.selection, request.limit)
-        self.cache.settle(view.collection)
+        self.cache.settle(view.collection, grew=making.grew)
         if at is not None and cut.changed > at:
             return None
         return cut, view

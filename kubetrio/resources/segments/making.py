@@ -34,7 +34,24 @@ class Beside(NamedTuple):
     run: Callable[[Callable[[], Made]], Awaitable[Made]]
 
 
-@dataclass(frozen=True, slots=True)
+class Choice(NamedTuple):
+    """What is selected.
+
+    Args:
+        selection: selectors.
+        pinned: a label or field that has to have one value; None where they pin none.
+    """
+
+    selection: Selection
+    pinned: tuple[str, str, str] | None
+
+
+def choice_of(selection: Selection) -> Choice:
+    """Look for what selectors pin."""
+    return Choice(selection, _pinned(selection))
+
+
+@dataclass(slots=True)
 class Making:
     """How what is missing is made.
 
@@ -42,11 +59,15 @@ class Making:
         shape: of stored values.
         turns: of all lists.
         beside: where large objects are made, None for on the event loop.
+
+    Attributes:
+        grew: whether something was made.
     """
 
     shape: Shape
     turns: trio.Lock
     beside: Beside | None
+    grew: bool = False
 
     async def joined(self, part: Part, form: ItemForm, lead: int = 0) -> bytes:
         """All items of a part in a form.
@@ -82,6 +103,7 @@ class Making:
     ) -> None:
         """Make some items, a slice in each turn."""
         begin = 0
+        self.grew = self.grew or bool(missing)
         while begin < len(missing):
             size, end = 0, begin
             while end < len(missing) and size < SLICE_BYTES:
@@ -112,13 +134,27 @@ class Making:
             else:
                 items.fill(at, *await self.beside.run(partial(form.item, value)))
 
-    async def selected(self, part: Part, selection: Selection) -> Sequence[int]:
+    @staticmethod
+    def known(part: Part, choice: Choice) -> Sequence[int] | None:
+        """Places of the objects of a part that are selected; None where that takes a look."""
+        selection, pinned = choice
+        marks = part.segment.marks.get(selection.values)
+        if marks is None or pinned is None or not marks.indexed:
+            return None
+        return [
+            at
+            for at in marks.places(pinned)
+            if part.first <= at < part.last and _matches(selection, marks.get(at))
+        ]
+
+    async def selected(self, part: Part, choice: Choice) -> Sequence[int]:
         """Places of the objects of a part that are selected."""
         segment, first, last = part
+        selection, pinned = choice
         marks = segment.marked(selection.values)
-        pinned = _pinned(selection)
         begin, end = (0, len(segment.keys)) if pinned is not None else (first, last)
         missing = marks.missing(begin, end)
+        self.grew = self.grew or bool(missing)
         for slice_ in _slices(segment, missing):
             if len(slice_) == len(missing):
                 self._mark(segment, slice_, selection)

@@ -267,6 +267,11 @@ class Marks:
             raise LookupError(at)
         return mark
 
+    @property
+    def indexed(self) -> bool:
+        """Whether `places` was asked, so that all objects have been looked into."""
+        return self._places is not None
+
     def places(self, which: tuple[str, str, str]) -> Sequence[int]:
         """Where objects are that have a label or field, all of them having been looked into.
 
