@@ -24,6 +24,7 @@ from kubetrio.config import (
     ServiceAccounts,
     Services,
     Serving,
+    Simulation,
     Storage,
     edge,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "ServiceAccounts",
     "Services",
     "Serving",
+    "Simulation",
     "Snapshot",
     "StartError",
     "Storage",
