@@ -14,7 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-REFERENCE = re.compile(r"\{\{(\d+)\.([^{}]+)\}\}")
+_TEXT = r"\{\{(\d+)\.([^{}]+)\}\}"
+REFERENCE = re.compile(_TEXT)
+IN_JSON = re.compile(rf'"{_TEXT}"|{_TEXT}')
+"""A text of JSON that is one reference, or a reference."""
 _DOT = re.compile(r"(?<!\\)\.")
 Answers = Callable[[int], Any]
 """The parsed body of the answer to a step, by its number; `LookupError` where there is none."""

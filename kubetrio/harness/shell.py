@@ -7,11 +7,10 @@ credentials.  References to earlier answers are read with jq.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from shlex import quote
 
-from kubetrio.harness.references import REFERENCE, numbers, parts
+from kubetrio.harness.references import IN_JSON, REFERENCE, numbers, parts
 from kubetrio.harness.script import Inject, Move, Request, Restart, Script, Settle, Step, Watch
 
 HEAD = """\
@@ -101,7 +100,7 @@ def _word(text: str, *, escaped: bool = False, as_json: bool = False) -> str:
         escaped: whether what they lead to is escaped for a URL.
         as_json: whether the text is JSON, in which a text that is one reference becomes the value.
     """
-    pattern = re.compile(rf'"{REFERENCE.pattern}"|{REFERENCE.pattern}') if as_json else REFERENCE
+    pattern = IN_JSON if as_json else REFERENCE
     word, at = "", 0
     for match in pattern.finditer(text):
         word += quote(text[at : match.start()]) if match.start() > at else ""
