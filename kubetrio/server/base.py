@@ -58,6 +58,8 @@ def make_base(
     hub = Hub(store, window_bytes=config.memory.window_bytes)
     informers = SharedInformerFactory(store)
     registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
+    listing = Listing(store, hub, config.memory.segments_bytes)
+    registry.subscribe(listing.segments.cache.follow)
     resolve = parts.resolve_service
     if resolve is None:
         only = config.aggregation.endpoint_routing
@@ -73,7 +75,7 @@ def make_base(
             store=store,
             hub=hub,
             informers=informers,
-            listing=Listing(store, hub, config.memory.segments_bytes),
+            listing=listing,
         ),
         metrics=Metrics(),
         outgoing=Outgoing(env),

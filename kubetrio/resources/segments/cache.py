@@ -18,6 +18,7 @@ from kubetrio.resources.objects import head
 from kubetrio.resources.paging import SELECT_BYTES, SELECT_KEYS
 from kubetrio.resources.segments.collection import Collection, Foreign, Part, Shape
 from kubetrio.schema.kind import Kind
+from kubetrio.schema.registry import Registry, gone
 from kubetrio.store.errors import StoreError
 from kubetrio.store.model import Event, Range, Revision, Store
 from kubetrio.watch.hub import prefixes
@@ -113,6 +114,14 @@ class SegmentCache:
     def clear(self) -> None:
         """Let go of all of them."""
         self._collections.clear()
+
+    def follow(self, before: Registry, after: Registry) -> None:
+        """Let go of collections of kinds that are served no more, and of what is known of them."""
+        for kind in gone(before, after):
+            prefix = kind.prefix("")
+            for collections in (self._collections, self._filling):
+                for name in [name for name in collections if name.startswith(prefix)]:
+                    collections.pop(name)
 
     # ------------------------------------------------------------------ the commit stream
 

@@ -9,10 +9,12 @@ import pytest
 import trio
 
 from kubetrio.api.encoding.encoders import json_encoder
+from kubetrio.kinds.builtin import registry
 from kubetrio.resources.listing import ListOptions
 from kubetrio.resources.objects import stamp
 from kubetrio.resources.segments import collection
 from kubetrio.resources.segments.cache import SegmentCache
+from kubetrio.schema.registry import Registry
 from kubetrio.store.model import Gap, Range
 from tests.resources.segments.segmentsworld import PODS, SIZE, World
 
@@ -113,6 +115,20 @@ async def test_a_failing_commit_hook_forgets_everything(
     await world.put("p00", text="new")
     assert world.quick.segments.cache.entries == 0
     await world.both(encoder)
+
+
+async def test_kinds_that_are_served_no_more_leave_nothing(world: World) -> None:
+    """Nor do they stop others from being in memory."""
+    encoder = json_encoder(PODS)
+    await world.both(encoder)
+    await world.both(encoder)
+    cache, before = world.quick.segments.cache, registry()
+    cache.follow(before, before)
+    assert cache.entries == 30
+    pods = ("", "v1", "pods")
+    others = {key: kind for key, kind in before.resources.items() if key != pods}
+    cache.follow(before, Registry(groups=before.groups, resources=others))
+    assert cache.entries == 0
 
 
 async def test_a_gap_in_history_forgets_everything(
