@@ -32,12 +32,12 @@ def node(
         room: allocatable amounts in place of `ROOM`.
         spec: members of its spec.
     """
-    made = {
+    node = {
         "metadata": {"name": name, "labels": {HOSTNAME: name, **(labels or {})}},
         "spec": spec,
         "status": {"allocatable": dict(room or ROOM)},
     }
-    return node_facts(orjson.dumps(made))
+    return node_facts(orjson.dumps(node))
 
 
 def pod(
@@ -62,18 +62,18 @@ def pod(
     given = {"schedulerName": "default-scheduler", "containers": [container], **spec}
     if node:
         given["nodeName"] = node
-    made = {"metadata": {**meta, "labels": dict(labels or {})}, "spec": given}
-    return pod_view(orjson.dumps(made))
+    pod = {"metadata": {**meta, "labels": dict(labels or {})}, "spec": given}
+    return pod_view(orjson.dumps(pod))
 
 
 def cluster(nodes: Sequence[NodeFacts], *pods: PodView) -> Cluster:
     """A cluster with pods on its nodes."""
-    made = Cluster()
+    cluster = Cluster()
     for one in nodes:
-        made.set_node(one.name, one)
+        cluster.set_node(one.name, one)
     for there in pods:
-        made.put(there.key, there)
-    return made
+        cluster.put(there.key, there)
+    return cluster
 
 
 def reasons(check: Check | Rejected | None, state: Cluster) -> dict[str, tuple[str, ...]]:

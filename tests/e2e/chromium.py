@@ -73,7 +73,7 @@ class Tab:
         """Wait for an expression to be true; the caller sets the deadline."""
         while True:
             with contextlib.suppress(NoDocumentError):
-                if found := await self.value(expression):
+                if found := await self.value(f"document.body && ({expression})"):
                     return found
             await trio.sleep(POLL_S)
 

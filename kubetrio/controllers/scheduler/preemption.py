@@ -158,7 +158,7 @@ class Preemption:
         names = [name for name, one in self._search.refusals.items() if one.resolvable]
         begin = self._start % len(names) if names else 0
         enough = max(LEAST_CANDIDATES, len(names) // CANDIDATE_SHARE)
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         refusals: dict[str, Refusal] = {}
         for name in names[begin:] + names[:begin]:
             node = cluster.nodes.get(name)
@@ -168,12 +168,12 @@ class Preemption:
             if isinstance(result, Refusal):
                 refusals[name] = result
             else:
-                found.append(result)
-                if len(found) >= enough and any(not one.violations for one in found):
+                candidates.append(result)
+                if len(candidates) >= enough and any(not one.violations for one in candidates):
                     break
             yield
-        if found:
-            self.candidate = min(found, key=Candidate.cost)
+        if candidates:
+            self.candidate = min(candidates, key=Candidate.cost)
         else:
             told = histogram(refusals, len(cluster.order), NOT_HELPFUL)
             self.message = f"{NO_CLAIMS}, preemption: {told}."

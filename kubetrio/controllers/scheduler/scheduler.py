@@ -71,7 +71,7 @@ class Failed(NamedTuple):
     Args:
         pod: without a node.
         message: why.
-        candidate: who has to go for it, None for nobody.
+        candidate: the pods that have to go for it, None for none.
         keeps: whether it keeps the node that is being cleared for it.
     """
 

@@ -47,13 +47,13 @@ class Judge:
     def _prepared(self) -> Checks:
         checks: Checks = []
         for plugin in FILTERS:
-            made = plugin.prepare(self._pod, self._cluster)
-            if isinstance(made, Rejected):
-                self.rejected = made.reason
+            state = plugin.prepare(self._pod, self._cluster)
+            if isinstance(state, Rejected):
+                self.rejected = state.reason
                 self.blamed.add(plugin.name)
                 return []
-            if made is not None:
-                checks.append((plugin, made))
+            if state is not None:
+                checks.append((plugin, state))
         return checks
 
     def refusal(self, node: NodeState) -> Refusal | None:

@@ -133,7 +133,7 @@ def class_facts(value: bytes) -> ClassFacts:
     Args:
         value: the stored class.
     """
-    found: Object = orjson.loads(value)
+    obj: Object = orjson.loads(value)
     return ClassFacts(
-        found.get("volumeBindingMode") == WAITS, found.get("provisioner") != NO_PROVISIONER
+        obj.get("volumeBindingMode") == WAITS, obj.get("provisioner") != NO_PROVISIONER
     )

@@ -144,7 +144,7 @@ class SchedulerWriter:
         """Have pods go for another.
 
         Args:
-            pod: for whom.
+            pod: that gets the room.
             candidate: the node and the pods.
 
         Raises:

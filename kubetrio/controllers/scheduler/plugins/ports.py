@@ -15,12 +15,12 @@ ANY = "0.0.0.0"  # noqa: S104
 
 def taken(pod: PodView, _: Cluster) -> Check | None:
     """Prepare the check that the ports that a pod takes are free."""
-    wanted = pod.shape.ports
-    if not wanted:
+    ports = pod.shape.ports
+    if not ports:
         return None
 
     def check(node: NodeState) -> Refusal | None:
-        clash = any(_clash(one, other) for other in node.ports for one in wanted)
+        clash = any(_clash(one, other) for other in node.ports for one in ports)
         return TAKEN if clash else None
 
     return check

@@ -17,14 +17,14 @@ TOO_MANY = "Too many pods"
 
 def fits(pod: PodView, _: Cluster) -> Check:
     """Prepare the check that a node has room for a pod."""
-    wanted = tuple(pod.shape.requests.items())
+    requests = tuple(pod.shape.requests.items())
 
     def check(node: NodeState) -> Refusal | None:
         facts, used = node.facts, node.used
         reasons, resolvable = [], True
         if len(node.pods) >= facts.pods:
             reasons.append(TOO_MANY)
-        for name, amount in wanted:
+        for name, amount in requests:
             there = facts.allocatable.get(name, 0)
             if amount > there - used.get(name, 0):
                 reasons.append(f"Insufficient {name}")

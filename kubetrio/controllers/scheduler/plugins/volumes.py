@@ -40,8 +40,8 @@ def waiting_claims(pod: PodView, volumes: Volumes) -> list[str]:
 
 
 def _waits(claim: ClaimFacts, volumes: Volumes) -> bool:
-    found = volumes.classes.get(claim.class_name)
-    return found is not None and found.waits
+    storage_class = volumes.classes.get(claim.class_name)
+    return storage_class is not None and storage_class.waits
 
 
 def _claims(pod: PodView, volumes: Volumes) -> list[ClaimFacts] | Rejected:
