@@ -86,11 +86,11 @@ class Owners:
         for selector in self.services.get(shape.namespace, {}).values():
             if selector and selector.items() <= shape.labels.items():
                 labels.update(selector)
-        wanted = from_label_selector({"matchLabels": labels})
+        of_services = from_label_selector({"matchLabels": labels})
         owner = self.controllers.get((shape.namespace, *shape.owner))
         if owner is None or owner.nothing:
-            return wanted
-        return Selector((*wanted.requirements, *owner.requirements))
+            return of_services
+        return Selector((*of_services.requirements, *owner.requirements))
 
 
 class Cluster:
