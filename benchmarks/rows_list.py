@@ -243,6 +243,13 @@ ROWS = (
         yardstick="json",
     ),
     BenchmarkRow(
+        name="list-metadata",
+        title="LIST of 10,000, metadata alone",
+        unit="ms",
+        open=_as(requests.METADATA),
+        yardstick="json",
+    ),
+    BenchmarkRow(
         name="list-large-rss",
         title="memory grown by a LIST of 100,000",
         unit="MB",
