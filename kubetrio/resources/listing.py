@@ -100,6 +100,12 @@ def _pinned_key(resource: Kind, namespace: str, options: ListOptions) -> str:
     return resource.key(namespace, name)
 
 
+def _fresh(resource: Kind, options: ListOptions) -> bool:
+    """Whether what is read has to be the newest; a token may be of a revision that is to come."""
+    any_version = options.resource_version and not options.continue_token and resource.cached
+    return not any_version
+
+
 class Listing:
     """Lists of one server.
 
@@ -201,7 +207,7 @@ class Listing:
         keys, position = await self._begin(resource, namespace, options)
         pager = self._pager(resource, keys, position, options, encoder)
         try:
-            begun = await self._from_memory(pager, prefix, position, options, encoder, beside)
+            begun = await self._from_memory(pager, resource, prefix, options, encoder, beside)
             if begun is not None:
                 return begun
             # A conversion may fail, and there is no Status once an answer has begun.
@@ -220,8 +226,8 @@ class Listing:
     async def _from_memory(
         self,
         pager: Pager,
+        resource: Kind,
         prefix: str,
-        position: Position,
         options: ListOptions,
         encoder: Encoder,
         beside: Beside | None,
@@ -230,22 +236,17 @@ class Listing:
         form = encoder.list_form()
         if form is None or pager.keys == Range.single(pager.keys.start):
             return None
-        if position.revision is None and pager.fresh:
-            await self._come_to_newest()
+        if pager.at is None and _fresh(resource, options):
+            await self.newest()
         request = ListRequest(
             prefix=prefix,
             keys=pager.keys,
-            at=position.revision,
+            at=pager.at,
             selection=options.selection,
             limit=options.limit,
             beside=beside,
         )
         return await self.segments.open(form, request, pager.reads)
-
-    async def _come_to_newest(self) -> None:
-        """Have what is in memory show the newest revision."""
-        if self._store.shared:
-            await self.newest()
 
     async def state(
         self, form: ItemForm, prefix: str, selection: Selection | None, *, cached: bool
@@ -264,7 +265,7 @@ class Listing:
         if not prefix.endswith("/"):
             return None
         if not cached:
-            await self._come_to_newest()
+            await self.newest()
         request = ListRequest(
             prefix=prefix, keys=Range.prefix(prefix), selection=selection, sizes=True
         )
@@ -280,12 +281,8 @@ class Listing:
     ) -> Pager:
         reads = self.counts.lists(resource.group_resource)
         reads.lists += 1
-        # A token may be of a revision that has not come here yet.
-        fresh = not options.resource_version or options.continue_token or not resource.cached
-        store = self._store if fresh else self._cached
-        pager = Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
-        pager.fresh = bool(fresh)
-        return pager
+        store = self._store if _fresh(resource, options) else self._cached
+        return Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
 
     async def _begin(
         self, resource: Kind, namespace: str, options: ListOptions

@@ -8,11 +8,11 @@ at them: a round of the event loop has one slice in it, however many lists there
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import trio
 
@@ -21,6 +21,8 @@ from kubetrio.resources.readcounts import ListReads
 from kubetrio.resources.representation import Encoder, ListWriter
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import KeyValue, Range, Reading, Revision
+
+T = TypeVar("T")
 
 CHUNK_BYTES = 512 * 1024
 SLICE_BYTES = 8 * 1024  # stored bytes that are encoded in one turn: about 1 ms
@@ -53,18 +55,19 @@ class Page:
 
 
 def slices(
-    values: Sequence[KeyValue], max_bytes: int, max_keys: int
-) -> Iterator[Sequence[KeyValue]]:
-    """Objects in pieces of a moment's work each; a large object is a piece of its own.
+    values: Sequence[T], max_bytes: int, max_keys: int, size_of: Callable[[T], int]
+) -> Iterator[Sequence[T]]:
+    """Objects in pieces of a moment's work each; a large object ends its piece.
 
     Args:
-        values: the objects.
+        values: the objects, or where they are.
         max_bytes: size of a piece, but for its last object.
         max_keys: objects in a piece.
+        size_of: bytes of one of them.
     """
     begin = size = 0
     for number, value in enumerate(values):
-        size += len(value.value)
+        size += size_of(value)
         if size >= max_bytes or number + 1 - begin == max_keys:
             yield values[begin : number + 1]
             begin, size = number + 1, 0
@@ -74,17 +77,19 @@ def slices(
 
 def to_encode(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
     """Slices of objects that are decoded and encoded."""
-    return slices(values, SLICE_BYTES, len(values))
+    return slices(values, SLICE_BYTES, len(values), _size_of)
 
 
 def to_look_into(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
     """Slices of objects whose labels and fields are read."""
-    return slices(values, LOOK_BYTES, LOOK_KEYS)
+    return slices(values, LOOK_BYTES, LOOK_KEYS, _size_of)
 
 
-def turn(
-    turns: trio.Lock, some: Sequence[KeyValue], whole: Sequence[KeyValue]
-) -> AbstractAsyncContextManager[None]:
+def _size_of(value: KeyValue) -> int:
+    return len(value.value)
+
+
+def turn(turns: trio.Lock, some: Sized, whole: Sized) -> AbstractAsyncContextManager[None]:
     """A list's turn at a slice; what is one slice as a whole is done at once."""
     return AT_ONCE if len(some) == len(whole) else turns
 
@@ -100,9 +105,6 @@ class Pager:
         selection: selectors, None for everything.
         turns: of all lists.
         reads: counts what is read.
-
-    Attributes:
-        fresh: whether what it reads has to be the newest.
     """
 
     def __init__(
@@ -121,7 +123,6 @@ class Pager:
         self.keys = keys
         self.at = at
         self.more = True
-        self.fresh = True
         self._encoder = encoder
         self._selection = selection
 

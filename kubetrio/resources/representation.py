@@ -182,10 +182,6 @@ class Encoder(Protocol):
         """How the state is written that a watch begins with, None where it cannot be so."""
         ...
 
-    def prepare(self) -> None:
-        """Have made what must not be made in a thread, before items are made in one."""
-        ...
-
     def event(self, kind: str, value: bytes) -> bytes:
         """A framed watch event with a stored object."""
         ...

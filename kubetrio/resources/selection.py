@@ -43,6 +43,17 @@ class Selection:
             return False
         return self.fields is None or self.fields.matches(self.values(obj))
 
+    def chooses(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
+        """Whether an object is wanted, by what was read from it before.
+
+        Args:
+            labels: its labels.
+            values: values of its supported fields.
+        """
+        if self.labels is not None and not self.labels.matches(labels):
+            return False
+        return self.fields is None or self.fields.matches(values)
+
     def matches_bytes(self, value: bytes) -> bool:
         """Whether a stored object is wanted."""
         return self.matches(orjson.loads(value))

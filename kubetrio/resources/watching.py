@@ -240,21 +240,23 @@ class Watch:
                 await self._listing.newest()
             return self._hub.revision
         await self._listing.wait_for(options.not_older_than)
-        at = await self._state_from_memory(channel) or await self._state_from_store(channel)
+        at = await self._state_from_memory(channel)
+        if at is None:
+            at = await self._state_from_store(channel)
         if options.initial_bookmark:
             await self._mark(channel, at, initial_end=True)
         return at
 
-    async def _state_from_memory(self, channel: Channel) -> Revision:
-        """Send the state if it is in memory; returns its revision, 0 where it is not."""
+    async def _state_from_memory(self, channel: Channel) -> Revision | None:
+        """Send the state if it is in memory; returns its revision, None where it is not."""
         options, form = self._options, self._encoder.state_form()
         if form is None:
-            return 0
+            return None
         state = await self._listing.state(
             form, options.prefix, options.selection, cached=options.any_version
         )
         if state is None:
-            return 0
+            return None
         pieces, sizes, at = state
         more = True
         while more:

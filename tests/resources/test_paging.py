@@ -20,7 +20,7 @@ def test_slices_are_the_whole(size: int) -> None:
     """In order, none empty, each as small as it may be."""
     for step in (1, 3, 8, 20):
         values = [KeyValue(str(n), b"x" * step, 1, 1) for n in range(size)]
-        found = list(paging.slices(values, 8, 5))
+        found = list(paging.slices(values, 8, 5, lambda value: len(value.value)))
         assert [value for some in found for value in some] == values
         assert all(found)
         assert all((len(some) - 1) * step < 8 and len(some) <= 5 for some in found)

@@ -111,9 +111,6 @@ class JsonEncoder:
         added = partial(self.event, "ADDED")
         return MadeForm(self._resource, ("state", self), 0, no_frame, added)
 
-    def prepare(self) -> None:
-        """Do nothing: there are no plans."""
-
     def event(self, kind: str, value: bytes) -> bytes:
         """One line."""
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), value)

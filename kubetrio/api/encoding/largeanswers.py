@@ -68,14 +68,18 @@ async def finished(
     return b"".join(parts)
 
 
-def making_beside(off_loop: OffLoop, request: Request, encoder: AnyEncoder) -> Beside:
+def making_beside(off_loop: OffLoop, request: Request, encoder: AnyEncoder) -> Beside | None:
     """Where items of large objects are made, for lists that are kept in memory.
+
+    None for items that are not made: they are what is stored.
 
     Args:
         off_loop: whose threads.
         request: whose list it is.
         encoder: makes the items.
     """
+    if not isinstance(encoder, ObjectEncoder):
+        return None
 
     async def run(make: Callable[[], Made]) -> Made:
         encoder.prepare()

@@ -251,20 +251,28 @@ class SegmentCache:
         if self.bytes <= self.max_bytes:
             return
         share = self.max_bytes // max(len(self._collections), 1)
-        others = sorted(
-            (name for name, one in self._collections.items() if one is not collection),
-            key=lambda name: (self._collections[name].bytes <= share, self._collections[name].used),
-        )
-        for name in others:
-            if self._collections[name].bytes <= share and collection.bytes > share:
-                collection.forget_forms()
-                collection.measure()
+        self._drop_others(collection, over=share)
+        if self.bytes > self.max_bytes:  # so that this one takes more than its share
+            collection.forget_forms()
+            collection.measure()
+            self._drop_others(collection)
+
+    def _drop_others(self, collection: Collection, *, over: int = 0) -> None:
+        """Let go of other collections until there is room, those first that were used long ago.
+
+        Args:
+            collection: what is left as it is.
+            over: bytes, so that only larger ones go.
+        """
+        others = [
+            (one.used, name)
+            for name, one in self._collections.items()
+            if one is not collection and one.bytes > over
+        ]
+        for _, name in sorted(others):
             if self.bytes <= self.max_bytes:
                 return
             del self._collections[name]
-        if self.bytes > self.max_bytes:
-            collection.forget_forms()
-            collection.measure()
 
 
 def _remember(noted: OrderedDict[str, float], prefix: str, now: float) -> None:

@@ -14,6 +14,7 @@ from kubetrio.resources.representation import ItemForm, ListMeta
 from kubetrio.resources.segments.cache import SegmentCache, View
 from kubetrio.resources.segments.collection import Part
 from kubetrio.resources.segments.making import Beside, Making, choice_of
+from kubetrio.resources.segments.segment import Segment
 from kubetrio.resources.selection import Selection
 from kubetrio.store.model import Range, Revision, Store
 
@@ -30,8 +31,8 @@ class Cut:
     Attributes:
         pieces: of them, in order.
         count: how many items.
-        looked: how many objects were looked at.
-        last_key: key of the last of them, where there is a limit.
+        looked: how many objects selectors were asked about, or that needed none.
+        last_key: key of the last of them.
         changed: oldest revision at which the collection had just these, as far as was looked.
         sizes: bytes of each item, if asked for.
     """
@@ -48,6 +49,17 @@ class Cut:
         """Bytes of all pieces."""
         return sum(map(len, self.pieces))
 
+    def add(self, segment: Segment, count: int, last: int) -> None:
+        """Count items.
+
+        Args:
+            segment: that has them.
+            count: how many.
+            last: place of the last of them.
+        """
+        self.count += count
+        self.last_key = segment.keys[last]
+
 
 class RestOfPieces:
     """The part of a list behind its first piece; see `paging.RestOfList`.
@@ -63,6 +75,8 @@ class RestOfPieces:
 
     async def next(self) -> tuple[bytes, bool]:
         """The next bytes, and whether more follow."""
+        if self._next == len(self.pieces):
+            return b"", False
         piece = self.pieces[self._next]
         self.pieces[self._next] = b""
         self._next += 1
@@ -75,60 +89,6 @@ def whole(pieces: list[bytes]) -> tuple[bytes, RestOfPieces | None]:
     if sum(map(len, pieces)) <= AT_ONCE_BYTES:
         return b"".join(pieces), None
     return pieces[0], RestOfPieces(pieces[1:])
-
-
-async def cut_all(making: Making, view: View, form: ItemForm, *, sizes: bool = False) -> Cut:
-    """All items of a view, and their sizes if asked for."""
-    cut = Cut()
-    for number, part in enumerate(view.parts):
-        cut.changed = max(cut.changed, part.segment.changed)
-        if not part.objects:
-            continue
-        if number % LOOKS == LOOKS - 1:
-            await trio.lowlevel.checkpoint()
-        lead = 0 if cut.pieces else form.lead
-        cut.pieces.append(await making.joined(part, form, lead))
-        cut.count += part.objects
-        if sizes:
-            cut.sizes += part.segment.form(form.key).sizes(part.first, part.last)
-    cut.looked = cut.count
-    return cut
-
-
-async def cut_some(
-    making: Making, view: View, form: ItemForm, selection: Selection | None, limit: int
-) -> Cut:
-    """Items of a view that are selected, at most so many (0: any number)."""
-    cut = Cut()
-    choice = None if selection is None else choice_of(selection)
-    for number, part in enumerate(view.parts):
-        if number % LOOKS == LOOKS - 1:
-            await trio.lowlevel.checkpoint()
-        left = limit - cut.count if limit else part.objects
-        segment, lead = part.segment, 0 if cut.pieces else form.lead
-        cut.changed = max(cut.changed, segment.changed)
-        if choice is None:
-            taken = Part(segment, part.first, min(part.last, part.first + left))
-            if taken.objects:
-                cut.pieces.append(await making.joined(taken, form, lead))
-                cut.last_key = segment.keys[taken.last - 1]
-            cut.count += taken.objects
-            cut.looked += taken.objects
-        else:
-            places = making.known(part, choice)
-            if places is None:
-                places = await making.selected(part, choice)
-            places = places[:left]
-            if places:
-                chosen = await making.chosen(segment, places, form)
-                cut.pieces.append(b"".join(chosen)[lead:])
-                cut.sizes += map(len, chosen)
-                cut.last_key = segment.keys[places[-1]]
-            cut.count += len(places)
-            cut.looked += len(places)
-        if limit and cut.count >= limit:
-            break
-    return cut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +112,50 @@ class ListRequest:
     limit: int = 0
     beside: Beside | None = None
     sizes: bool = False
+
+
+async def cut_of(making: Making, view: View, form: ItemForm, request: ListRequest) -> Cut:
+    """The items of a view that a list asks for."""
+    cut, limit = Cut(), request.limit
+    choice = None if request.selection is None else choice_of(request.selection)
+    for number, part in enumerate(view.parts):
+        if number % LOOKS == LOOKS - 1:
+            await trio.lowlevel.checkpoint()
+        left = limit - cut.count if limit else part.objects
+        cut.changed = max(cut.changed, part.segment.changed)
+        if choice is None:
+            some = part._replace(last=min(part.last, part.first + left))
+            if some.objects:
+                await _take_all(cut, making, some, form, request)
+        else:
+            selected = making.known(part, choice) or await making.selected(part, choice)
+            cut.looked += selected.looked
+            if selected.places:
+                await _take(cut, making, part.segment, selected.places[:left], form)
+        if limit and cut.count >= limit:
+            break
+    return cut
+
+
+async def _take_all(
+    cut: Cut, making: Making, part: Part, form: ItemForm, request: ListRequest
+) -> None:
+    """Add all items of a part that has some."""
+    cut.pieces.append(await making.joined(part, form, 0 if cut.pieces else form.lead))
+    if request.sizes:
+        cut.sizes += part.segment.form(form.key).sizes(part.first, part.last)
+    cut.add(part.segment, part.objects, part.last - 1)
+    cut.looked += part.objects
+
+
+async def _take(
+    cut: Cut, making: Making, segment: Segment, places: Sequence[int], form: ItemForm
+) -> None:
+    """Add some items of a segment, at least one."""
+    items = await making.chosen(segment, places, form)
+    cut.pieces.append(b"".join(items)[0 if cut.pieces else form.lead :])
+    cut.sizes += map(len, items)
+    cut.add(segment, len(places), places[-1])
 
 
 class SegmentedLists:
@@ -211,7 +215,7 @@ class SegmentedLists:
         if answer is None:
             return None
         cut, view = answer
-        rest = RestOfPieces([*cut.pieces, b""])
+        rest = RestOfPieces(cut.pieces)
         self._sent.add(rest)
         return rest, cut.sizes, view.revision
 
@@ -224,10 +228,7 @@ class SegmentedLists:
         if view is None or (at is not None and not self._store.compacted <= at <= view.revision):
             return None
         making = Making(view.collection.shape, self._turns, request.beside)
-        if request.selection is None and not request.limit:
-            cut = await cut_all(making, view, form, sizes=request.sizes)
-        else:
-            cut = await cut_some(making, view, form, request.selection, request.limit)
+        cut = await cut_of(making, view, form, request)
         self.cache.settle(view.collection, grew=making.grew)
         if at is not None and cut.changed > at:
             return None

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import orjson
 import trio
 
-from kubetrio.resources.paging import LOOK_BYTES, LOOK_KEYS, SLICE_BYTES
+from kubetrio.resources.paging import LOOK_BYTES, LOOK_KEYS, SLICE_BYTES, slices, turn
 from kubetrio.resources.representation import ItemForm
 from kubetrio.resources.segments.collection import Part, Shape
-from kubetrio.resources.segments.segment import Items, Mark, Segment, Span
+from kubetrio.resources.segments.segment import Items, Mark, Marks, Segment, Span
 from kubetrio.resources.selection import Selection
 
 Made = tuple[bytes, Span | None]
@@ -32,6 +32,18 @@ class Beside(NamedTuple):
 
     larger_than: int
     run: Callable[[Callable[[], Made]], Awaitable[Made]]
+
+
+class Selected(NamedTuple):
+    """What is selected of a part.
+
+    Args:
+        places: of the objects.
+        looked: how many objects the selectors were asked about.
+    """
+
+    places: list[int]
+    looked: int
 
 
 class Choice(NamedTuple):
@@ -82,7 +94,7 @@ class Making:
             return segment.stored.led(segment.stored.joined(first, last), lead)
         items = segment.form(form.key)
         await self._make(segment, items, form, items.missing(first, last, form.now()))
-        while missing := items.missing(first, last):  # another list slices some too old meanwhile
+        while missing := items.missing(first, last):  # another list found some too old meanwhile
             await self._make(segment, items, form, missing)
         return items.led(items.joined(first, last), lead)
 
@@ -101,92 +113,56 @@ class Making:
     async def _make(
         self, segment: Segment, items: Items, form: ItemForm, missing: Sequence[int]
     ) -> None:
-        """Make some items, a slice in each turn."""
-        begin = 0
+        """Make some items, a slice in each turn, and those of large objects beside the loop."""
         self.grew = self.grew or bool(missing)
-        while begin < len(missing):
-            size, end = 0, begin
-            while end < len(missing) and size < SLICE_BYTES:
-                size += len(segment.stored.get(missing[end]))
-                end += 1
-            if self.beside is not None and size > self.beside.larger_than:
-                await self._make_beside(segment, items, form, missing[begin:end])
-            elif end == len(missing) and not begin:
-                self._make_here(segment, items, form, missing)
-            else:
-                async with self.turns:
-                    self._make_here(segment, items, form, missing[begin:end])
-            begin = end
-
-    def _make_here(
-        self, segment: Segment, items: Items, form: ItemForm, places: Sequence[int]
-    ) -> None:
-        for at in places:
-            items.fill(at, *form.item(self.shape.value(segment.stored.get(at))))
-
-    async def _make_beside(
-        self, segment: Segment, items: Items, form: ItemForm, places: Sequence[int]
-    ) -> None:
-        for at in places:
-            value = self.shape.value(segment.stored.get(at))
-            if self.beside is None or len(value) <= self.beside.larger_than:
-                items.fill(at, *form.item(value))
-            else:
-                items.fill(at, *await self.beside.run(partial(form.item, value)))
+        beside = self.beside
+        for places in slices(missing, SLICE_BYTES, len(missing), segment.stored.size_of):
+            large: list[tuple[int, Callable[[], Awaitable[Made]]]] = []
+            async with turn(self.turns, places, missing):
+                for at in places:
+                    value = self.shape.value(segment.stored.get(at))
+                    if beside is not None and len(value) > beside.larger_than:
+                        large.append((at, partial(beside.run, partial(form.item, value))))
+                    else:
+                        items.fill(at, *form.item(value))
+            for at, make in large:
+                items.fill(at, *await make())
 
     @staticmethod
-    def known(part: Part, choice: Choice) -> Sequence[int] | None:
-        """Places of the objects of a part that are selected; None where that takes a look."""
+    def known(part: Part, choice: Choice) -> Selected | None:
+        """What is selected of a part; None where its objects have to be looked into."""
         selection, pinned = choice
         marks = part.segment.marks.get(selection.values)
         if marks is None or pinned is None or not marks.indexed:
             return None
-        return [
-            at
-            for at in marks.places(pinned)
-            if part.first <= at < part.last and _matches(selection, marks.get(at))
-        ]
+        return _among(part, choice, marks)
 
-    async def selected(self, part: Part, choice: Choice) -> Sequence[int]:
-        """Places of the objects of a part that are selected."""
+    async def selected(self, part: Part, choice: Choice) -> Selected:
+        """What is selected of a part."""
         segment, first, last = part
         selection, pinned = choice
         marks = segment.marked(selection.values)
         begin, end = (0, len(segment.keys)) if pinned is not None else (first, last)
         missing = marks.missing(begin, end)
         self.grew = self.grew or bool(missing)
-        for slice_ in _slices(segment, missing):
-            if len(slice_) == len(missing):
-                self._mark(segment, slice_, selection)
-            else:
-                async with self.turns:
-                    self._mark(segment, slice_, selection)
-        if pinned is None:
-            places: Sequence[int] = range(first, last)
-        else:
-            places = [at for at in marks.places(pinned) if first <= at < last]
-        return [at for at in places if _matches(selection, marks.get(at))]
-
-    def _mark(self, segment: Segment, places: Sequence[int], selection: Selection) -> None:
-        marks = segment.marked(selection.values)
-        for at in places:
-            obj = orjson.loads(self.shape.value(segment.stored.get(at)))
-            labels = obj["metadata"].get("labels") or {}
-            marks.fill(at, Mark(labels, selection.values(obj)))
+        for places in slices(missing, LOOK_BYTES, LOOK_KEYS, segment.stored.size_of):
+            async with turn(self.turns, places, missing):
+                for at in places:
+                    obj = orjson.loads(self.shape.value(segment.stored.get(at)))
+                    labels = obj["metadata"].get("labels") or {}
+                    marks.fill(at, Mark(labels, selection.values(obj)))
+        return _among(part, choice, marks)
 
 
-def _slices(segment: Segment, places: Sequence[int]) -> list[Sequence[int]]:
-    """Places of objects that are looked into in one turn."""
-    slices: list[Sequence[int]] = []
-    begin = size = 0
-    for number, at in enumerate(places):
-        size += len(segment.stored.get(at))
-        if size >= LOOK_BYTES or number + 1 - begin == LOOK_KEYS:
-            slices.append(places[begin : number + 1])
-            begin, size = number + 1, 0
-    if begin < len(places):
-        slices.append(places[begin:])
-    return slices
+def _among(part: Part, choice: Choice, marks: Marks) -> Selected:
+    """What is selected of a part whose objects have been looked into."""
+    _, first, last = part
+    selection, pinned = choice
+    places: Sequence[int] = range(first, last)
+    if pinned is not None:
+        places = [at for at in marks.places(pinned) if first <= at < last]
+    chooses, get = selection.chooses, marks.get
+    return Selected([at for at in places if chooses(*get(at))], len(places))
 
 
 def _pinned(selection: Selection) -> tuple[str, str, str] | None:
@@ -200,10 +176,3 @@ def _pinned(selection: Selection) -> tuple[str, str, str] | None:
             if requirement.operator in ("=", "==", "in") and len(requirement.values) == 1:
                 return ("label", requirement.key, requirement.values[0])
     return None
-
-
-def _matches(selection: Selection, mark: Mark) -> bool:
-    """Whether an object is selected; as `Selection.matches`."""
-    if selection.labels is not None and not selection.labels.matches(mark.labels):
-        return False
-    return selection.fields is None or selection.fields.matches(mark.fields)

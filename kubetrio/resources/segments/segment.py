@@ -154,6 +154,10 @@ class Items:
             raise LookupError(at)
         return part
 
+    def size_of(self, at: int) -> int:
+        """Bytes of an item that is made."""
+        return len(self.get(at))
+
     def joined(self, first: int, last: int) -> bytes:
         """Items next to each other, all of them made, as one piece of bytes."""
         body = self._body

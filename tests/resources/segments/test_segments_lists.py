@@ -63,6 +63,20 @@ async def test_selectors(world: World) -> None:
         await world.both(world.encoders()[1], selection=selection)
 
 
+async def test_what_selectors_were_asked_about_is_counted(world: World) -> None:
+    """All objects, or those that have what is pinned; and what was returned."""
+    encoder = json_encoder(PODS)
+    await world.both(encoder)
+    await world.both(encoder)
+    reads = world.quick.counts.lists(PODS.group_resource)
+    for selection, looked, returned in ((by("app!=x"), 30, 20), (by("app=x"), 10, 10)):
+        before = reads.fetched, reads.evaluated, reads.returned
+        await world.quick.open(PODS, "", ListOptions(selection=selection), encoder)
+        after = reads.fetched, reads.evaluated, reads.returned
+        grown = [new - old for old, new in zip(before, after, strict=True)]
+        assert grown == [looked, looked, returned]
+
+
 async def test_lists_that_are_sent_hold_no_more_than_the_cache(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
