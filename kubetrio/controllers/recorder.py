@@ -137,28 +137,29 @@ class EventRecorder:
 
     Args:
         component: that the events come from.
-        account: service account of the controller.
+        writer: service account of the controller, or how the events of a host are written.
         registry: what is served.
         operations: writes.
         env: wall clock.
-        writes_as: how events of a host are written; as the service account does when None.
         most_waiting: how many wait to be written; what comes above that is lost.
     """
 
     def __init__(
         self,
         component: str,
-        account: str,
+        writer: str | Callable[[str], WriteOptions],
         registry: LiveRegistry,
         operations: Operations,
         env: Env,
         *,
-        writes_as: Callable[[str], WriteOptions] | None = None,
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self._component = component
-        who = as_service_account(account)
-        self._who = writes_as or (lambda _: who)
+        if isinstance(writer, str):
+            who = as_service_account(writer)
+            self._who: Callable[[str], WriteOptions] = lambda _: who
+        else:
+            self._who = writer
         self._kind = registry.resources["", "v1", "events"]
         self._operations = operations
         self._env = env

@@ -5,6 +5,7 @@ Source: KEP-4742.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kubetrio.admission.attributes import Attributes
@@ -17,6 +18,15 @@ Object = dict[str, Any]
 BINDINGS = GroupResource("", "bindings")
 NODE_KEYS = "/registry/minions/"
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+def topology_of(labels: Mapping[str, str]) -> Object:
+    """The labels that a pod takes over from its node.
+
+    Args:
+        labels: of the node.
+    """
+    return {key: labels[key] for key in LABELS if key in labels}
 
 
 class PodTopologyLabels(Base):
@@ -50,7 +60,7 @@ class PodTopologyLabels(Base):
             return
         node_object = await self._lookup.get(NODE_KEYS + node)
         known = (node_object or {}).get("metadata", {}).get("labels") or {}
-        copied = {key: known[key] for key in LABELS if key in known}
+        copied = topology_of(known)
         if copied:
             meta = obj.setdefault("metadata", {})
             meta["labels"] = dict(sorted({**(meta.get("labels") or {}), **copied}.items()))

@@ -135,8 +135,7 @@ async def test_an_event_may_come_from_a_node() -> None:
     async with open_api() as server:
         api = server.api
         recorder = EventRecorder(
-            "kubelet", "node-controller", api.storage.registry, api.writes.operations,
-            api.edge.env, writes_as=kubelet_of,
+            "kubelet", kubelet_of, api.storage.registry, api.writes.operations, api.edge.env,
         )  # fmt: skip
         async with trio.open_nursery() as nursery:
             nursery.start_soon(recorder.run)

@@ -17,16 +17,14 @@ from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET
 from kubetrio.machinery.identity import AUTHENTICATED, UserInfo
 from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.plugins.topology import topology_of
 from kubetrio.resources.serverwrites import update_as_server
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 
 Object = dict[str, Any]
 
-ACCOUNT = "node-controller"
 MOST_EVENTS = 20_000
 LONGEST_NOTE = 1024
-TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
-"""Labels that a pod takes over from its node."""
 SCHEDULED, NOMINATED = "PodScheduled", "nominatedNodeName"
 MAKES_ROOM = f"{NAMED}: preempting to accommodate a higher priority pod"
 _STATUS = "io.k8s.api.core.v1.PodStatus"
@@ -53,11 +51,10 @@ class SchedulerWriter:
         self._env = context.env
         self.events = EventRecorder(
             NAMED,
-            ACCOUNT,
+            scheduler,
             context.registry,
             context.operations,
             context.env,
-            writes_as=scheduler,
             most_waiting=MOST_EVENTS,
         )
 
@@ -75,7 +72,7 @@ class SchedulerWriter:
         """
         namespace, now = pod.shape.namespace, format_time(self._env.now())
         binding: Object = {
-            "metadata": {"labels": {key: labels[key] for key in TOPOLOGY if key in labels}},
+            "metadata": {"labels": topology_of(labels)},
             "target": {"kind": "Node", "name": node},
         }
 

@@ -26,7 +26,6 @@ from kubetrio.simulation.podlife import Held, Place, Step, settle
 log = Log("kubetrio.controllers")
 Object = dict[str, Any]
 
-ACCOUNT = "node-controller"
 COMPONENT = "kubelet"
 MOST_EVENTS = 20_000
 Settle = Callable[[Object, Place, Held, float], Step]
@@ -69,11 +68,10 @@ class SimulatedPods(Controller):
         self._kind = context.registry.resources["", "v1", "pods"]
         self._events = EventRecorder(
             COMPONENT,
-            ACCOUNT,
+            kubelet_of,
             context.registry,
             context.operations,
             context.env,
-            writes_as=kubelet_of,
             most_waiting=MOST_EVENTS,
         )
         self._settle = _life_of(context)
