@@ -114,7 +114,9 @@ class Collection:
         for value in values:
             item = self.shape.item(value.value)
             if keys and size + len(item) > TARGET_BYTES:
-                self._segments.append(Segment(keys, Items(items), self.revision))
+                stored = Items(items)
+                stored.joined(0, len(keys))  # now: one piece takes less than its items
+                self._segments.append(Segment(keys, stored, self.revision))
                 keys, items, size = [], [], 0
             keys.append(value.key)
             items.append(item)

@@ -74,7 +74,11 @@ class RestOfPieces:
         self.size = sum(map(len, pieces))
 
     async def next(self) -> tuple[bytes, bool]:
-        """The next bytes, and whether more follow."""
+        """The next bytes, and whether more follow; a checkpoint, since nothing is waited for.
+
+        A client that reads as fast as a list is written would hold up all others else.
+        """
+        await trio.lowlevel.checkpoint()
         if self._next == len(self.pieces):
             return b"", False
         piece = self.pieces[self._next]

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 import trio
+import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,14 @@ async def test_what_selectors_were_asked_about_is_counted(world: World) -> None:
         after = reads.fetched, reads.evaluated, reads.returned
         grown = [new - old for old, new in zip(before, after, strict=True)]
         assert grown == [looked, looked, returned]
+
+
+async def test_a_list_that_is_sent_lets_others_run() -> None:
+    """Its pieces are there, and a client may take each at once."""
+    rest = lists.RestOfPieces([b"a", b"b"])
+    for expected in ((b"a", True), (b"b", False), (b"", False)):
+        with trio.testing.assert_checkpoints():
+            assert await rest.next() == expected
 
 
 async def test_lists_that_are_sent_hold_no_more_than_the_cache(
