@@ -79,7 +79,6 @@ class FreeingWrites:
             except StoreFull:
                 if not self._space.full:
                     raise
-                space.wanted = size
-            await space.looked()
+            await space.looked(size)
             space.freed += size
             return await self._commits.submit(apply, arguments, size, frees=True)

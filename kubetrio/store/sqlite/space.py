@@ -37,7 +37,6 @@ class Space:
 
     Attributes:
         full: whether the disk is.
-        wanted: bytes of the value whose deletion found no room.
         freed: bytes of values that were deleted since room was made.
     """
 
@@ -49,8 +48,8 @@ class Space:
         self._asked = trio.Event()
         self._looked = trio.Event()
         self._said_at = -SAID_EACH_S
+        self._wanted = self._wanted_now = 0  # by who waits for the next look, and for this one
         self.full = False
-        self.wanted = 0
         self.freed = 0
 
     def opening(self) -> None:
@@ -104,7 +103,7 @@ class Space:
             open_bytes: of log that the open transaction takes.
         """
         file, log = self._fds
-        more = self.wanted  # once as the last value, and once in the log
+        more = self._wanted_now  # once as the last value, and once in the log
         for fd, size in ((file, file_bytes + more), (log, LOG_BYTES + open_bytes + more)):
             spare = self._reserve.held - OPENS_WITH_BYTES
             self._give(min(size - os.fstat(fd).st_size, spare), fd)
@@ -143,8 +142,13 @@ class Space:
             if error.errno not in FULL:  # another process was faster
                 LOG.error(error, "The reserve cannot be given up")
 
-    async def looked(self) -> None:
-        """Have room made now, and wait until that was tried."""
+    async def looked(self, wanted: int = 0) -> None:
+        """Have room made, by a look that begins from now on, and wait until that was tried.
+
+        Args:
+            wanted: bytes of the value whose deletion found no room.
+        """
+        self._wanted = max(self._wanted, wanted)
         self._asked.set()
         await self._looked.wait()
 
@@ -158,11 +162,15 @@ class Space:
             await self._begun.wait()
             while True:
                 self._asked = trio.Event()
-                if await make_room() and self._taken():
-                    break
-                self.refill()
-                self.wanted = self.freed = 0
-                self._answer()
+                asked, self._looked = self._looked, trio.Event()
+                self._wanted, self._wanted_now = 0, self._wanted
+                try:
+                    if await make_room() and self._taken():
+                        break
+                    self.refill()
+                    self.freed = 0
+                finally:
+                    asked.set()
                 if trio.current_time() - self._said_at >= SAID_EACH_S:
                     LOG.warning("There is still no room", dataDir=str(self._file.parent))
                     self._said_at = trio.current_time()
@@ -170,7 +178,8 @@ class Space:
                     await self._asked.wait()
             self.full = False
             self._begun = trio.Event()
-            self._answer()
+            self._looked.set()
+            self._looked = trio.Event()
             LOG.info("There is room again", dataDir=str(self._file.parent))
 
     def _taken(self) -> bool:
@@ -186,7 +195,3 @@ class Space:
         if trio.current_time() - self._said_at >= SAID_EACH_S:
             LOG.error(error, text, dataDir=str(self._file.parent))
             self._said_at = trio.current_time()
-
-    def _answer(self) -> None:
-        looked, self._looked = self._looked, trio.Event()
-        looked.set()

@@ -15,10 +15,10 @@ from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import reserve
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.opening import open_store
-from kubetrio.store.sqlite.reserve import FILE_NAME
+from kubetrio.store.sqlite.reserve import FILE_NAME, Reserve
 from kubetrio.store.sqlite.revisions import SqliteStore
 from kubetrio.store.sqlite.settings import StoreConfig
-from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S
+from kubetrio.store.sqlite.space import LOOKS_EACH_S, SAID_EACH_S, Space
 
 KEYS = Range.prefix("k")
 CONFIG = StoreConfig(durability="normal", reserve_bytes=1 << 20)
@@ -246,3 +246,30 @@ async def test_the_reserve_is_where_the_database_is(tmp_path: Path) -> None:
     async with open_store(data, CONFIG, seeded(1)):
         assert (elsewhere / FILE_NAME).stat().st_size == CONFIG.reserve_bytes
         assert not (data / FILE_NAME).exists()
+
+
+async def test_who_asks_while_room_is_made_waits_for_the_next_look(
+    tmp_path: Path, disk: Disk, autojump_clock: MockClock
+) -> None:
+    """What is made already was measured without the value whose deletion found none."""
+    database = tmp_path / "db"
+    space = Space(Reserve(tmp_path, 1 << 20), database)
+    space.opening()
+    space.opened()
+    lengths: list[int] = []
+
+    async def make_room() -> bool:
+        space.grow(0, 0)
+        lengths.append(database.stat().st_size)
+        await trio.sleep(1)
+        return False
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(space.keep, make_room)
+        space.exceeded(1)
+        await trio.sleep(0.5)
+        assert lengths == [0]
+        await space.looked(10_000)
+        assert lengths == [0, 10_000]
+        nursery.cancel_scope.cancel()
+    space.closed()
