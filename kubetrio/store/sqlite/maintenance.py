@@ -259,13 +259,14 @@ class Maintenance:
     def _begin_log_for_room(self) -> None:
         """Keep the log's room for the log, but where it is much, or the next start would have none.
 
-        It is much behind the flush of a journal.
+        It is much behind the flush of a journal.  A reader or a copy beside it is waited for: without
+        its end there is no room in the log.
         """
         long = self._journals and self.log_bytes > LONG_LOG_BYTES
         if not self._space.low and not long:
-            self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART, wait=False)
+            self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_RESTART)
             return
-        self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE, wait=False)
+        self._writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
         self._space.refill()
 
     @contextmanager
