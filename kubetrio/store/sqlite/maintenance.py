@@ -259,8 +259,8 @@ class Maintenance:
     def _begin_log_for_room(self) -> None:
         """Keep the log's room for the log, but where it is much, or the next start would have none.
 
-        It is much behind the flush of a journal.  A reader or a copy beside it is waited for: without
-        its end there is no room in the log.
+        It is much behind the flush of a journal.  A reader beside it is waited for: before it ends
+        there is no room in the log.
         """
         long = self._journals and self.log_bytes > LONG_LOG_BYTES
         if not self._space.low and not long:
