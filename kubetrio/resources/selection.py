@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from kubetrio.machinery import fields, labels
+from kubetrio.watch.choosing import FieldValues, Pin
 
 Object = dict[str, Any]
-FieldValues = Callable[[Object], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A compiled pair of selectors.
+    """A compiled pair of selectors; follows `watch.choosing.Filter`.
 
     Args:
         labels: label selector, None for everything.
@@ -36,6 +36,22 @@ class Selection:
         if not self._identity:
             self._identity.append((str(self.labels or ""), str(self.fields or "")))
         return self._identity[0]
+
+    @property
+    def pin(self) -> Pin | None:
+        """A label or field that has to have one value; None where there is no such."""
+        return next(self.pins(), None)
+
+    def pins(self) -> Iterator[Pin]:
+        """Fields and labels that have to have one value."""
+        if self.fields is not None:
+            for name, operator, value in self.fields.requirements:
+                if operator == "=":
+                    yield ("field", name, value)
+        if self.labels is not None:
+            for requirement in self.labels.requirements:
+                if requirement.operator in ("=", "==", "in") and len(requirement.values) == 1:
+                    yield ("label", requirement.key, requirement.values[0])
 
     def matches(self, obj: Object) -> bool:
         """Whether an object is wanted."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Protocol
 
 import trio
@@ -33,7 +34,9 @@ from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreUnavailable, Unreadable
 from kubetrio.store.model import Event, EventType, KeyValue, Revision
-from kubetrio.watch.hub import Hub, Watcher
+from kubetrio.watch.choosing import Decision
+from kubetrio.watch.group import Watcher
+from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
 BOOKMARK_INTERVAL_S = 60.0
@@ -92,15 +95,15 @@ class WatchOptions:
     held: object = None
 
 
-def event_frame(event: Event, selection: Selection | None, encoder: Encoder) -> bytes:
-    """One event as a selection's watchers see it; empty when they do not."""
-    if selection is None:
+def event_frame(event: Event, decision: Decision | None, encoder: Encoder) -> bytes:
+    """One event as watchers with a filter see it, None for none; empty when they do not."""
+    if decision is None:
         kind = ("ADDED", "MODIFIED", "DELETED")[event.type]
         return encoder.event(kind, event.value)
-    before = event.previous is not None and selection.matches_bytes(event.previous)
+    before, now = decision
     if event.type is EventType.DELETED:
         return encoder.event("DELETED", event.value) if before else b""
-    if selection.matches_bytes(event.value):
+    if now:
         return encoder.event("MODIFIED" if before else "ADDED", event.value)
     if before and event.previous is not None:
         left = restamp(event.previous).at(event.revision)
@@ -181,7 +184,12 @@ class Watch:
 
     def _frames(self, batch: Batch, channel: Channel) -> Frames:
         def encode(events: Sequence[Event]) -> Frames:
-            parts = [event_frame(event, self._options.selection, self._encoder) for event in events]
+            selection = self._options.selection
+            decided = repeat(None) if selection is None else batch.decided(selection)
+            parts = [
+                event_frame(event, decision, self._encoder)
+                for event, decision in zip(events, decided, strict=False)
+            ]
             payload = b"".join(parts)
             sizes = [len(part) for part in parts if part]
             return Frames(channel.frame(payload) if payload else b"", sizes)
@@ -226,7 +234,11 @@ class Watch:
             start = await self._state(channel)
         self._on_started()
         pulls = self._encoder.converts is not None
-        watcher = self._hub.subscribe(self._options.prefix, start, self, pulls=pulls)
+        # What pulls is converted before it is chosen from.
+        chooser = None if pulls else self._options.selection
+        watcher = self._hub.subscribe(
+            self._options.prefix, start, self, pulls=pulls, chooser=chooser
+        )
         try:
             await self._follow(channel, watcher)
         finally:

@@ -14,10 +14,11 @@ A watcher is in one of three states, moved between by synchronous code only:
 A watcher may also ask to pull every batch, because its sink has to wait before it can show one.  It
 is LIVE too when it has had everything, but the next commit only tells it to pull.
 
-A group is the watchers of one prefix.  A small one is handed a batch by `publish`.  One that would
-hold up the event loop falls behind for a moment, with a cursor as a watcher has: the hub's own task
-hands it what is behind the cursor, some watchers at a time, and pauses; what is committed meanwhile
-goes to all of them in the next batch, for the price of one event.
+A group is the watchers of one prefix.  Those of them get a batch whose filters want an event of it.
+Where they are few, `publish` hands it to them.  A group that would hold up the event loop falls
+behind for a moment, with a cursor as a watcher has: the hub's own task hands it what is behind the
+cursor, some watchers at a time, and pauses; what is committed meanwhile goes to all of them in the
+next batch, for the price of one event.
 
 Where the store has a gap in its history, a window begins behind it.  Live watchers pull from where
 they are, so that the store tells them what was lost, or that it cannot; revisions of another
@@ -29,11 +30,11 @@ fails there and ends; its client lists again.  `offer` must not wait.
 
 from __future__ import annotations
 
-import enum
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
+from weakref import WeakValueDictionary
 
 import trio
 
@@ -41,6 +42,8 @@ from kubetrio.observe.logs import Log
 from kubetrio.store.arrivals import Arrivals
 from kubetrio.store.errors import Compacted
 from kubetrio.store.model import Event, Gap, History, Progress, Range, Revision
+from kubetrio.watch.choosing import Filter
+from kubetrio.watch.group import Equals, Group, Sink, Watcher, WatcherState
 from kubetrio.watch.window import Batch, Window
 
 log = Log("kubetrio.watch")
@@ -49,82 +52,14 @@ PULL_ENTRIES = 256
 PULL_BYTES = 256 * 1024
 AT_ONCE = 16  # watchers that are handed a batch in one go: about 0.2 ms over TLS
 BYTES_AT_ONCE = 256 * 1024  # of a batch, by watchers
+ASKED_AT_ONCE = 8  # filters that cost what it costs to hand a batch to a watcher
+LOOKS_AT_ONCE = 16  # events that are read for filters in one go
 PAUSE = 3.0  # times what a batch took: handing out leaves three quarters of the loop to requests
 PAUSE_MAX_S = 0.02
 
 
 class Source(History, Progress, Protocol):
     """What a hub asks of a store."""
-
-
-class WatcherState(enum.Enum):
-    """Life of a watcher."""
-
-    LAGGING = "lagging"
-    LIVE = "live"
-    LOST = "lost"
-    CLOSED = "closed"
-
-
-class Sink(Protocol):
-    """Where a live watcher's batches go."""
-
-    def offer(self, batch: Batch) -> bool:
-        """Take a batch without waiting; False asks for no more until pulled."""
-        ...
-
-    def lag(self) -> None:
-        """Hear that the watcher has to pull, though `offer` refused nothing."""
-        ...
-
-
-class Group:
-    """The watchers of one prefix or key.
-
-    Args:
-        prefix: a key prefix that ends with a slash, or a complete key.
-
-    Attributes:
-        keys: the keys they watch.
-        watchers: live and lagging.
-        behind: whether the hub's task has something to hand to the live ones.
-        settled: while it has: revision up to which all of them have been handed everything.
-    """
-
-    __slots__ = ("behind", "keys", "prefix", "settled", "watchers")
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
-        self.watchers: set[Watcher] = set()
-        self.behind = False
-        self.settled: Revision = 0
-
-
-class Watcher:
-    """One watch on a prefix or a single key; made by `Hub.subscribe`.
-
-    Args:
-        group: watchers of the same keys.
-        cursor: revision up to which events have been handed over, or a newer one if what followed
-            was for others.
-        sink: receiver of live batches.
-        pulls: whether it is never handed a batch, and pulls each.
-    """
-
-    __slots__ = ("cursor", "group", "pulls", "sink", "state")
-
-    def __init__(self, group: Group, cursor: Revision, sink: Sink, *, pulls: bool) -> None:
-        self.group = group
-        self.cursor = cursor
-        self.sink = sink
-        self.pulls = pulls
-        self.state = WatcherState.LAGGING
-
-    @property
-    def keys(self) -> Range:
-        """The keys it watches."""
-        return self.group.keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +128,9 @@ class Hub:
         self._arrivals = Arrivals(store.revision)
         self._running = False
         self._behind: deque[Group] = deque()  # in the order in which they are served
+        self._shared: WeakValueDictionary[tuple[str, Revision, Revision], Batch] = (
+            WeakValueDictionary()
+        )  # what lagging watchers are sending at the moment
         self._fell_behind = trio.Event()
         self._delivered = 0
         self._pulled = 0
@@ -226,7 +164,13 @@ class Hub:
         return count
 
     def subscribe(
-        self, prefix: str, cursor: Revision, sink: Sink, *, pulls: bool = False
+        self,
+        prefix: str,
+        cursor: Revision,
+        sink: Sink,
+        *,
+        pulls: bool = False,
+        chooser: Filter | None = None,
     ) -> Watcher:
         """Begin a watch after a revision, lagging; close it with `unsubscribe`.
 
@@ -235,21 +179,23 @@ class Hub:
             cursor: the revision.
             sink: receiver of live batches.
             pulls: whether it pulls each batch; its sink only hears `Sink.lag`.
+            chooser: what it wants of the prefix, None for everything; batches that have none of it
+                are for others, and those that it pulls may be.
         """
         group = self._groups.get(prefix)
         if group is None:
             group = self._groups[prefix] = Group(prefix)
-        watcher = Watcher(group, cursor, sink, pulls=pulls)
+        watcher = Watcher(group, cursor, sink, pulls=pulls, chooser=chooser)
         if self.revision < cursor <= self._lost:
             watcher.state = WatcherState.LOST
-        group.watchers.add(watcher)
+        group.add(watcher)
         return watcher
 
     def unsubscribe(self, watcher: Watcher) -> None:
         """End a watch; calling it twice is fine."""
         watcher.state = WatcherState.CLOSED
         group = watcher.group
-        group.watchers.discard(watcher)
+        group.discard(watcher)
         if not group.watchers and self._groups.get(group.prefix) is group:
             del self._groups[group.prefix]
 
@@ -275,6 +221,7 @@ class Hub:
         for group in self._behind:
             group.behind = False
         self._gaps += 1
+        self._shared = WeakValueDictionary()  # revisions may come again
         if gap.rewound:
             self._lost = max(self._lost, self.revision)
         self._window = Window(gap.revision, self._window_bytes)
@@ -319,15 +266,18 @@ class Hub:
                     concerned.setdefault(group, []).append(event)
         room = self._at_once
         for group, found in concerned.items():
-            if self._running and len(group.watchers) > min(room, self._share(found)):
+            batch = Batch(found)
+            candidates = group.candidates(batch)
+            count = sum(len(equals.watchers) for equals in candidates)
+            if self._running and count > min(room, self._share(found)):
                 group.behind, group.settled = True, before
                 if group not in self._behind:
                     self._behind.append(group)
                 self._fell_behind.set()
                 continue
-            room -= len(group.watchers)
-            # A sink that ends a watch while taking a batch changes the sets: iterate a copy.
-            self._hand(tuple(group.watchers), Batch(found), self.revision)
+            room -= count
+            for watchers in _portions(candidates, batch, max(1, self._at_once)):
+                self._hand(watchers, batch, self.revision)
 
     def _share(self, events: Sequence[Event]) -> int:
         """How many watchers are handed such a batch in one go."""
@@ -414,12 +364,15 @@ class Hub:
             return
         upto = min(upto, self.revision)  # the store may be ahead of the stream
         batch = Batch([event for event in found if event.revision <= upto])
-        watchers, share = tuple(group.watchers), max(1, self._share(batch.events))
-        for begin in range(0, len(watchers), share):
+        share = max(1, self._share(batch.events))
+        for values in group.reads() if batch.events else ():
+            while batch.look(values, LOOKS_AT_ONCE):
+                await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        for watchers in _portions(group.candidates(batch) if batch.events else (), batch, share):
             if gaps != self._gaps:
                 return  # the watchers pull for themselves
-            if batch.events:
-                self._hand(watchers[begin : begin + share], batch, upto)
+            self._hand(watchers, batch, upto)
             await trio.lowlevel.checkpoint()
         if gaps != self._gaps:
             return
@@ -469,10 +422,18 @@ class Hub:
             watcher.cursor = cursor
             if found:
                 self._pulled += 1
-                return Batch(found)
+                return self._shared_batch(watcher.group, found)
         if watcher.state is WatcherState.LAGGING and watcher.cursor == self.revision:
             watcher.state = WatcherState.LIVE
         return None
+
+    def _shared_batch(self, group: Group, events: Sequence[Event]) -> Batch:
+        """A batch for a lagging watcher: that of another one, where it sends these events now."""
+        key = (group.prefix, events[0].revision, events[-1].revision)
+        batch = self._shared.get(key)
+        if batch is None or len(batch.events) != len(events):
+            batch = self._shared[key] = Batch(events)
+        return batch
 
     def _check_kept(self, watcher: Watcher) -> None:
         """Refuse to go on with a history that is not there any more.
@@ -498,3 +459,27 @@ class Hub:
         found = await self._store.events(after=cursor, keys=keys, max_bytes=PULL_BYTES)
         self._from_store += 1
         return found
+
+
+def _portions(
+    candidates: Sequence[Equals], batch: Batch, share: int
+) -> Iterator[Sequence[Watcher]]:
+    """The watchers that want an event of a batch, about so many at a time.
+
+    A portion may be empty: to ask filters takes time too.
+    """
+    some: list[Watcher] = []
+    asked = 0
+    for equals in candidates:
+        asked += equals.chooser is not None
+        if equals.concerned(batch):
+            some += equals.watchers
+        while len(some) >= share:
+            yield some[:share]
+            del some[:share]
+            asked = 0
+        if asked >= share * ASKED_AT_ONCE:
+            yield some
+            some, asked = [], 0
+    if some:
+        yield some

@@ -7,10 +7,11 @@ where that was compacted it is told so.  There is no third place for a watcher t
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from kubetrio.store.model import Event, EventType, Revision
+from kubetrio.watch.choosing import Decision, FieldValues, Filter, Sight, decide, sights
 
 T = TypeVar("T")
 EVENT_OVERHEAD = 400  # bytes an event costs beside its values
@@ -23,17 +24,47 @@ def held(event: Event) -> int:
 
 
 class Batch:
-    """Events that go to a watcher together, with bytes shared by equal watchers.
+    """Events that go to watchers together, with bytes and decisions shared by equal watchers.
 
     Args:
         events: in revision order.
     """
 
-    __slots__ = ("_encoded", "events")
+    __slots__ = ("__weakref__", "_decided", "_encoded", "_seen", "events")
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
         self._encoded: dict[object, Any] = {}
+        self._seen: dict[FieldValues, list[Sight]] = {}
+        self._decided: dict[tuple[FieldValues, Hashable], Sequence[Decision]] = {}
+
+    def look(self, values: FieldValues, at_most: int) -> bool:
+        """Read what filters look at in some more events; returns whether others are left.
+
+        Args:
+            values: reads fields.
+            at_most: how many events.
+        """
+        found = self._seen.setdefault(values, [])
+        found += sights(self.events[len(found) : len(found) + at_most], values)
+        return len(found) < len(self.events)
+
+    def seen(self, values: FieldValues) -> Sequence[Sight]:
+        """What filters look at in each event, read once."""
+        self.look(values, len(self.events))
+        return self._seen[values]
+
+    def decided(self, chooser: Filter) -> Sequence[Decision]:
+        """What a filter says of each event, decided once for all equal ones."""
+        key = (chooser.values, chooser.identity)
+        found = self._decided.get(key)
+        if found is None:
+            found = self._decided[key] = decide(self.seen(chooser.values), chooser)
+        return found
+
+    def concerns(self, chooser: Filter) -> bool:
+        """Whether a filter wants an event."""
+        return any(before or now for before, now in self.decided(chooser))
 
     def encoded(self, key: object, encode: Callable[[Sequence[Event]], T]) -> T:
         """The batch as bytes, encoded once for each key (representation, selector, framing).
@@ -64,6 +95,7 @@ class Window:
         self._events: list[Event] = []
         self._revisions: list[Revision] = []
         self._start = 0  # events before it are dropped, removed from the lists now and then
+        self._removed = 0
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -84,14 +116,18 @@ class Window:
         if self._start > 1024 and self._start * 2 > len(self._events):
             del self._events[: self._start]
             del self._revisions[: self._start]
+            self._removed += self._start
             self._start = 0
 
     def after(self, revision: Revision, limit: int) -> Sequence[Event] | None:
-        """About `limit` events after a revision; None when the window begins later."""
+        """About `limit` events after a revision or fewer; None when the window begins later.
+
+        They end where those of other cursors do, so that who lags shares batches soon.
+        """
         if revision < self.floor:
             return None
         index = max(self._start, bisect_right(self._revisions, revision))
-        end = index + limit
+        end = index + limit - (index + self._removed) % limit
         # Several keys may change at one revision, and a cursor is a revision.
         while end < len(self._events) and self._revisions[end] == self._revisions[end - 1]:
             end += 1

@@ -29,7 +29,9 @@ from kubetrio.resources.watching import (
 )
 from kubetrio.store.model import Event, EventType
 from kubetrio.testing.store_model import MemoryStore
+from kubetrio.watch.choosing import Decision
 from kubetrio.watch.hub import Hub
+from kubetrio.watch.window import Batch
 from kubetrio.wire.negotiate import Accepted
 
 CONFIGMAPS = registry().resources["", "v1", "configmaps"]
@@ -69,14 +71,16 @@ def test_what_a_selection_sees(
     match = {True: {"a": "b"}, False: {"a": "x"}}
     previous = None if before is None else stored(1, **match[before])
     event = Event(2, PREFIX + "n", kind, stored(2, **match[after]), previous)
-    frame = event_frame(event, CHOSEN, ENCODER)
+    [decision] = Batch([event]).decided(CHOSEN)
+    frame = event_frame(event, decision, ENCODER)
     assert (orjson.loads(frame)["type"] if frame else "") == seen
 
 
 def test_an_object_that_leaves_is_shown_as_it_was() -> None:
     """Its last matching state, at the revision that made it leave (a client goes on from there)."""
     event = Event(7, PREFIX + "n", EventType.UPDATED, stored(7, a="x"), stored(3, a="b"))
-    meta = orjson.loads(event_frame(event, CHOSEN, ENCODER))["object"]["metadata"]
+    frame = event_frame(event, Decision(before=True, now=False), ENCODER)
+    meta = orjson.loads(frame)["object"]["metadata"]
     assert (meta["labels"], meta["resourceVersion"]) == ({"a": "b"}, "7")
 
 

@@ -14,14 +14,13 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Hold, gated
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
+from kubetrio.watch.group import Watcher, WatcherState
 from kubetrio.watch.hub import (
     BYTES_AT_ONCE,
     PAUSE,
     PAUSE_MAX_S,
     PULL_ENTRIES,
     Hub,
-    Watcher,
-    WatcherState,
     prefixes,
 )
 from kubetrio.watch.window import Batch
@@ -882,3 +881,16 @@ async def test_a_history_that_is_lost_while_it_is_read() -> None:
         await wait_all_tasks_blocked()
         hub.skip(gap(2, rewound=True))
         hold.set()
+
+
+async def test_lagging_watchers_share_a_batch(store: MemoryStore) -> None:
+    """Who lags at the same time gets the same batches soon, wherever each began."""
+    hub = Hub(store)
+    for number in range(PULL_ENTRIES + 2):
+        await create(store, f"k/{number}")
+    first = hub.subscribe("k/", 0, Received())
+    second = hub.subscribe("k/", 5, Received())
+    batches = [await hub.pull(first), await hub.pull(second)]
+    assert [len(batch.events) for batch in batches if batch] == [PULL_ENTRIES, PULL_ENTRIES - 5]
+    shared = [await hub.pull(first), await hub.pull(second)]
+    assert shared[0] is shared[1] is not None

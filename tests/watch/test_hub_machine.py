@@ -10,10 +10,10 @@ The log of the model store says what each watcher must have received.  Steps are
 
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from unittest import mock
 
 import trio
@@ -29,13 +29,51 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.environment import Gate, Hold, gated
 from kubetrio.testing.store_model import FollowingStore, MemoryStore
-from kubetrio.watch.hub import Hub, Watcher, WatcherState
+from kubetrio.watch.choosing import FieldValues, Pin, look
+from kubetrio.watch.group import Watcher, WatcherState
+from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
 GAP = 3
 WINDOW_BYTES = 2000  # four events, about
 KEYS = ("a/1", "a/2", "a/b/1", "b/1", "c")
+VALUE = Stamped(b'{"metadata":{"rev":', b"}}")
 PREFIXES = ("a/", "a/b/", "b/", "c", "a/1")
+
+
+def remainders(obj: dict[str, Any]) -> Mapping[str, str]:
+    """What objects are selected by here."""
+    return {str(by): str(obj["metadata"]["rev"] % by) for by in (2, 3)}
+
+
+@dataclass(frozen=True)
+class Wants:
+    """A filter: revisions with a remainder, or with any other one."""
+
+    by: str
+    remainder: str
+    other: bool = False
+    values: FieldValues = remainders
+
+    @property
+    def identity(self) -> Hashable:
+        """All of it."""
+        return self
+
+    @property
+    def pin(self) -> Pin | None:
+        """The remainder, where it has to be that one."""
+        return None if self.other else ("field", self.by, self.remainder)
+
+    def chooses(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
+        """Whether the remainder is right."""
+        del labels
+        return (values[self.by] == self.remainder) is not self.other
+
+    def concerns(self, event: Event) -> bool:
+        """Whether an event enters, changes or leaves what is chosen."""
+        states = (event.previous, event.value)
+        return any(self.chooses(*look(state, self.values)) for state in states if state)
 
 
 @dataclass(frozen=True)
@@ -57,6 +95,7 @@ class Join:
     prefix: str
     back: int | None = None
     pulls: bool = False
+    wants: Wants | None = None
 
 
 @dataclass(frozen=True)
@@ -149,17 +188,20 @@ class Client:
     prefix: str
     start: int
     pulls: bool = False
+    wants: Wants | None = None
     received: list[Event] = field(default_factory=list)
     takes: bool = True
     leaves: bool = False
 
     def __post_init__(self) -> None:
-        self.watcher: Watcher = self.hub.subscribe(self.prefix, self.start, self, pulls=self.pulls)
+        self.watcher: Watcher = self.hub.subscribe(
+            self.prefix, self.start, self, pulls=self.pulls, chooser=self.wants
+        )
 
     def offer(self, batch: Batch) -> bool:
         assert self.watcher.state is WatcherState.LIVE
         assert not self.pulls
-        self.take(batch)
+        assert self.take(batch)
         if self.leaves:
             self.hub.unsubscribe(self.watcher)
         return self.takes
@@ -167,9 +209,15 @@ class Client:
     def lag(self) -> None:
         assert self.watcher.state is WatcherState.LAGGING
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch) -> bool:
+        """Keep what is wanted of a batch; returns whether there is such."""
         assert batch.events
-        self.received += batch.events
+        events = list(batch.events)
+        if self.wants is not None:
+            decided = batch.decided(self.wants)
+            events = [event for event, one in zip(events, decided, strict=True) if any(one)]
+        self.received += events
+        return bool(events)
 
 
 class World:
@@ -190,7 +238,9 @@ class World:
         """Events of a client's prefix behind its start, up to a revision."""
         keys = client.watcher.keys
         log = self.model.logged(client.start, upto)
-        return [logged.event for logged in log if logged.key in keys]
+        events = [logged.event for logged in log if logged.key in keys]
+        wants = client.wants
+        return [event for event in events if wants is None or wants.concerns(event)]
 
     def check(self) -> None:
         """Every client has exactly what is behind its start and up to its position."""
@@ -206,7 +256,7 @@ class World:
     async def change(self, key: str, *, delete: bool) -> Callable[[], Awaitable[object]]:
         """Change a key in the model; returns the same change of the store."""
         current = self.model.state().get(key)
-        value = Stamped(b'{"rev":', b"}")
+        value = VALUE
 
         def write(store: Store) -> Awaitable[object]:
             if current is None:
@@ -272,7 +322,7 @@ class World:
             start = (await self.store.range(Range.prefix("a"))).revision
         else:
             start = max(0, self.hub.revision - step.back)
-        self.clients.append(Client(self.hub, step.prefix, start, step.pulls))
+        self.clients.append(Client(self.hub, step.prefix, start, step.pulls, step.wants))
 
     async def take(self, step: Step) -> None:
         """Do a step and check everybody."""
@@ -326,7 +376,7 @@ class World:
 def reopen(complete: bytes) -> Stamped:
     """The hole of the values here, once it is filled."""
     del complete
-    return Stamped(b'{"rev":', b"}")
+    return VALUE
 
 
 async def run(directory: Path, steps: Sequence[Step], at_once: int) -> None:
@@ -364,7 +414,22 @@ def run_steps(steps: Sequence[Step], at_once: int) -> None:
 
 
 who = st.integers(0, 7)
-joins = st.builds(Join, st.sampled_from(PREFIXES), st.none() | st.integers(-2, 12), st.booleans())
+wants = st.sampled_from(
+    [
+        Wants("2", "0"),
+        Wants("2", "1"),
+        Wants("3", "0"),
+        Wants("3", "1", True),
+        Wants("2", "0", True),
+    ]
+)
+joins = st.builds(
+    Join,
+    st.sampled_from(PREFIXES),
+    st.none() | st.integers(-2, 12),
+    st.booleans(),
+    st.none() | wants,
+)
 sinks = st.builds(Sink, who, st.booleans(), st.sampled_from([False, False, False, True]))
 leaves = st.builds(Leave, who)
 compactions = st.builds(Compact, st.integers(0, 10))

@@ -18,6 +18,7 @@ from kubetrio.resources.representation import ItemForm
 from kubetrio.resources.segments.collection import Part, Shape
 from kubetrio.resources.segments.segment import Items, Mark, Marks, Segment, Span
 from kubetrio.resources.selection import Selection
+from kubetrio.watch.choosing import Pin
 
 Made = tuple[bytes, Span | None]
 
@@ -165,14 +166,13 @@ def _among(part: Part, choice: Choice, marks: Marks) -> Selected:
     return Selected([at for at in places if chooses(*get(at))], len(places))
 
 
-def _pinned(selection: Selection) -> tuple[str, str, str] | None:
-    """A label or field that has to have one value; None where a selection pins none."""
-    if selection.fields is not None:
-        for name, operator, value in selection.fields.requirements:
-            if operator == "=" and value and not name.startswith("metadata.name"):
-                return ("field", name, value)
-    if selection.labels is not None:
-        for requirement in selection.labels.requirements:
-            if requirement.operator in ("=", "==", "in") and len(requirement.values) == 1:
-                return ("label", requirement.key, requirement.values[0])
+def _pinned(selection: Selection) -> Pin | None:
+    """A label or field that has to have one value; None where a selection pins none.
+
+    Names are as many as objects, and most objects have an empty field.
+    """
+    for pin in selection.pins():
+        where, name, value = pin
+        if where == "label" or (value and not name.startswith("metadata.name")):
+            return pin
     return None

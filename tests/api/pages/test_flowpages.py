@@ -20,7 +20,7 @@ from kubetrio.observe.metrics import exposition
 from kubetrio.schema import builtin
 from kubetrio.testing.client import ADMIN
 from kubetrio.testing.server import open_api
-from kubetrio.watch.hub import Batch
+from kubetrio.watch.window import Batch
 
 ALICE = UserInfo("alice", groups=("devs", "system:authenticated"))
 # As a kube-apiserver 1.36 heads its tables, its spelling included.

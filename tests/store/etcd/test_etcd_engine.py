@@ -23,7 +23,8 @@ from kubetrio.store.etcd.errors import Code
 from kubetrio.store.model import Event, EventType, KeyValue, Stamped
 from kubetrio.testing.etcdmodel import NO_SPACE, CallError, EtcdModel, etcd_model
 from kubetrio.testing.etcdstore import modelled, stored
-from kubetrio.watch.hub import Hub, Watcher, WatcherState
+from kubetrio.watch.group import Watcher, WatcherState
+from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
 TRIES = 600
