@@ -22,6 +22,7 @@ from benchmarks import (
     rows_custom,
     rows_edge,
     rows_elephant,
+    rows_filters,
     rows_fixture,
     rows_flash,
     rows_growth,
@@ -50,6 +51,7 @@ ROWS = (
     + rows_list.ROWS
     + rows_stream.ROWS
     + rows_watch.ROWS
+    + rows_filters.ROWS
     + rows_isolation.ROWS
     + rows_elephant.ROWS
     + rows_overhead.ROWS

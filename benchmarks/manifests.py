@@ -19,6 +19,7 @@ SERIAL_HOLE = "@serial@"
 PLACES = {
     "ConfigMap": ("", "v1", "configmaps"),
     "Deployment": ("apps", "v1", "deployments"),
+    "Lease": ("coordination.k8s.io", "v1", "leases"),
     "Pod": ("", "v1", "pods"),
 }
 """Group, version and plural name by kind."""
@@ -104,6 +105,35 @@ def config_map() -> Object:
     filled["metadata"]["name"] = NAME_HOLE
     filled["data"]["serial"] = SERIAL_HOLE
     return filled
+
+
+def lease() -> Object:
+    """The Lease of a node, as its kubelet renews it."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": NAME_HOLE},
+        "spec": {
+            "holderIdentity": f"node-{SERIAL_HOLE}",
+            "leaseDurationSeconds": 40,
+            "renewTime": "2026-01-02T03:04:05.678901Z",
+        },
+    }
+
+
+def renewal() -> Object:
+    """What renews a Lease; a PUT would have to name the revision it read."""
+    return {"spec": {"holderIdentity": f"node-{SERIAL_HOLE}"}}
+
+
+def ready_status() -> Object:
+    """What a kubelet says of a Pod."""
+    return {
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True", "message": SERIAL_HOLE}],
+        }
+    }
 
 
 def leaves(value: Any) -> int:

@@ -10,7 +10,8 @@ from benchmarks.endpoint import Endpoint
 Slot = Literal["key", "serial"]
 
 OBJECT_BYTES = 1024  # JSON of a ConfigMap as it is sent
-NAME = "cm-%08d"
+NUMBER = "%08d"
+NAME = f"cm-{NUMBER}"
 SERIAL = "%020d"
 
 
@@ -41,6 +42,8 @@ class Op:
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+JSON = "application/json"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
@@ -72,24 +75,35 @@ def _request(
     *,
     content_type: str = "application/json",
     accept: str = "",
+    encoding: str = "",
 ) -> str:
     headers = {name: value.replace("%", "%%") for name, value in endpoint.headers().items()}
     if accept:
         headers["Accept"] = accept
+    if encoding:
+        headers["Accept-Encoding"] = encoding
     if content:
         headers["Content-Type"] = content_type
-        headers["Content-Length"] = str(len(content % (0, 0)))
+        holes = content.count(NUMBER) + content.count(SERIAL)
+        headers["Content-Length"] = str(len(content % ((0,) * holes)))
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     return "\r\n".join(lines) + "\r\n\r\n" + content
 
 
 def fixed(
-    endpoint: Endpoint, path: str, *, label: str = "get", weight: int = 1, accept: str = ""
+    endpoint: Endpoint,
+    path: str,
+    *,
+    label: str = "get",
+    weight: int = 1,
+    accept: str = "",
+    encoding: str = "",
 ) -> Op:
     """GET of one path, the same bytes each time."""
+    escaped = path.replace("%", "%%")
     return Op(
         label=label,
-        template=_request(endpoint, "GET", path.replace("%", "%%"), accept=accept),
+        template=_request(endpoint, "GET", escaped, accept=accept, encoding=encoding),
         weight=weight,
     )
 
@@ -179,4 +193,26 @@ def apply(endpoint: Endpoint, collection_path: str, content: str, span: int) -> 
         slots=("key", "key", "serial"),
         span=span,
         expect=(200, 201),
+    )
+
+
+def change(
+    endpoint: Endpoint, method: str, path: str, content: str, span: int, *, content_type: str
+) -> Op:
+    """A change of the first `span` objects of any kind, by a body with a hole for a serial.
+
+    Args:
+        endpoint: where to.
+        method: PUT or PATCH.
+        path: of an object, with a hole for its number.
+        content: what is sent; the serial makes each one a change.
+        span: how many objects.
+        content_type: of the body.
+    """
+    slots: tuple[Slot, ...] = ("key", "key", "serial") if NAME in content else ("key", "serial")
+    return Op(
+        label=method.lower(),
+        template=_request(endpoint, method, path, content, content_type=content_type),
+        slots=slots,
+        span=span,
     )

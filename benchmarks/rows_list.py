@@ -6,24 +6,26 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from benchmarks import load, pages, probe, process, requests, server
+from benchmarks import load, pages, probe, process, requests, server, tools
 from benchmarks.clock import perf_counter, sleep
 from benchmarks.endpoint import Endpoint
-from benchmarks.errors import BenchError
+from benchmarks.errors import BenchError, Unavailable
 from benchmarks.load import LoadResult, LoadSpec
 from benchmarks.pages import PagesSpec
 from benchmarks.probe import ProbeResult, ProbeSpec
 from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
-from benchmarks.subjects import Running, Subject
+from benchmarks.subjects import Running, Subject, revision_of
 
 PAGE = 500
 COMPACTION_S = 5
 PROBED = "/api/v1/namespaces/default"
 
 
-def lists(endpoint: Endpoint, path: str, seconds: float, accept: str = "") -> LoadResult:
+def lists(
+    endpoint: Endpoint, path: str, seconds: float, accept: str = "", encoding: str = ""
+) -> LoadResult:
     """Request one list over and over on one connection, after one to warm up, three at least."""
-    op = requests.fixed(endpoint, path, label="list", accept=accept)
+    op = requests.fixed(endpoint, path, label="list", accept=accept, encoding=encoding)
     once = LoadSpec(endpoint=endpoint, ops=(op,), connections=1)
     first = load.run(dataclasses.replace(once, count=1))
     count = max(3, int(seconds / max(first.ended - first.started, 1e-3)))
@@ -52,7 +54,7 @@ def _list(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         yield sample
 
 
-def _as(accept: str) -> Callable[[Lab, Subject], Opened]:
+def _as(accept: str, encoding: str = "") -> Callable[[Lab, Subject], Opened]:
     """A list in another representation, beside the same list as JSON."""
 
     @contextlib.contextmanager
@@ -61,12 +63,11 @@ def _as(accept: str) -> Callable[[Lab, Subject], Opened]:
 
             def sample() -> Sample:
                 yardstick = lists(run.endpoint, run.collection, lab.plan.seconds)
-                result = lists(run.endpoint, run.collection, lab.plan.seconds, accept)
+                asked = (run.collection, lab.plan.seconds, accept, encoding)
+                result = lists(run.endpoint, *asked)
                 calm = calm_probe(lab, run)
                 spec = ProbeSpec(endpoint=run.endpoint, path=PROBED, seconds=120)
-                during, _ = probe.during(
-                    spec, lambda: lists(run.endpoint, run.collection, lab.plan.seconds, accept)
-                )
+                during, _ = probe.during(spec, lambda: lists(run.endpoint, *asked))
                 return Sample(
                     value=result.p50_ms,
                     yardstick=yardstick.p50_ms,
@@ -104,6 +105,69 @@ def _paged(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
                 p50_ms=result.p50_ms,
                 p99_ms=result.p99_ms,
                 note=f"{result.pages} pages, latency is of a page",
+            )
+
+        yield sample
+
+
+@contextlib.contextmanager
+def _selected(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    """A list of one object in a hundred by its label, beside the whole list."""
+    with subject.running(objects=lab.plan.listed) as run:
+        content = requests.body().replace('"app":"bench"', '"app":"rare"')
+        first = 50_000_000  # behind the objects that are there
+        rare = requests.create(run.endpoint, run.collection, content, first)
+        count = max(1, lab.plan.listed // 100)
+        load.run(LoadSpec(endpoint=run.endpoint, ops=(rare,), connections=1, count=count))
+
+        def sample() -> Sample:
+            whole = lists(run.endpoint, run.collection, lab.plan.seconds)
+            path = f"{run.collection}?labelSelector=app%3Drare"
+            result = lists(run.endpoint, path, lab.plan.seconds)
+            return Sample(
+                value=result.p50_ms,
+                yardstick=whole.p50_ms,
+                p50_ms=result.p50_ms,
+                p99_ms=result.p99_ms,
+            )
+
+        yield sample
+
+
+def _cpu_and_writes(run: Running, work: Callable[[], LoadResult]) -> tuple[float, int, LoadResult]:
+    """CPU seconds of the server and revisions made while something is done, and what came of it."""
+    revision, cpu = int(revision_of(run)), process.cpu_seconds(run.pids)
+    result = work()
+    return process.cpu_seconds(run.pids) - cpu, int(revision_of(run)) - revision, result
+
+
+@contextlib.contextmanager
+def _busy(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+    """CPU of a list while its collection changes, without that of the writes, and in calm."""
+    with subject.running(objects=lab.plan.listed) as run:
+        if not run.pids:
+            raise Unavailable("CPU time needs the process")
+        put = requests.put(run.endpoint, run.namespace, lab.plan.listed)
+        writing = LoadSpec(
+            endpoint=run.endpoint, ops=(put,), connections=4, seconds=lab.plan.seconds
+        )
+
+        def listing() -> LoadResult:
+            return lists(run.endpoint, run.collection, lab.plan.seconds)
+
+        def sample() -> Sample:
+            listing()
+            calm_s, _, calm = _cpu_and_writes(run, listing)
+            writes_s, writes, _ = _cpu_and_writes(run, lambda: load.run(writing))
+            endless = dataclasses.replace(writing, seconds=600, announce=True)
+            with tools.running("load", dataclasses.asdict(endless)) as running:
+                running.answer()
+                both_s, beside, busy = _cpu_and_writes(run, listing)
+            spent = both_s - writes_s * beside / max(writes, 1)
+            return Sample(
+                value=spent * 1e3 / (busy.requests + 1),  # and the one to warm up
+                yardstick=calm_s * 1e3 / (calm.requests + 1),
+                note=f"{beside / (busy.requests + 1):.0f} writes for each list",
             )
 
         yield sample
@@ -248,6 +312,29 @@ ROWS = (
         unit="ms",
         open=_as(requests.METADATA),
         yardstick="json",
+    ),
+    BenchmarkRow(
+        name="list-gzip",
+        title="LIST of 10,000 with gzip",
+        unit="ms",
+        open=_as("", "gzip"),
+        yardstick="json",
+    ),
+    BenchmarkRow(
+        name="list-label",
+        title="LIST of 100 of 10,000 by label",
+        unit="ms",
+        open=_selected,
+        yardstick="whole",
+        target=Target("ratio", "<=", 0.05),
+    ),
+    BenchmarkRow(
+        name="list-busy",
+        title="CPU of a LIST of 10,000 while 4 connections write to it, without the writes",
+        unit="ms",
+        open=_busy,
+        yardstick="calm",
+        target=Target("ratio", "<=", 1.5),
     ),
     BenchmarkRow(
         name="list-large-rss",

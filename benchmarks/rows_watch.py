@@ -12,7 +12,7 @@ from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError
 from benchmarks.load import LoadSpec
 from benchmarks.rows import BenchmarkRow, Lab, Opened, Sample, Target
-from benchmarks.subjects import Running, Subject
+from benchmarks.subjects import Running, Subject, revision_of
 from benchmarks.watchers import WatchResult, WatchSpec
 
 FEW = 20  # watchers that come and go before memory is measured
@@ -39,7 +39,7 @@ def _round(lab: Lab, run: Running, watchers: int) -> Sample:
     Raises:
         BenchError: a watcher got another number of events than the others.
     """
-    path = f"{run.collection}?watch=1&resourceVersion={_revision(run)}"
+    path = f"{run.collection}?watch=1&resourceVersion={revision_of(run)}"
     spec = WatchSpec(endpoint=run.endpoint, path=path, watchers=watchers)
     with tools.running("watchers", dataclasses.asdict(spec)) as running:
         running.answer()
@@ -67,12 +67,6 @@ def _round(lab: Lab, run: Running, watchers: int) -> Sample:
     )
 
 
-def _revision(run: Running) -> str:
-    """The newest resourceVersion."""
-    listed = run.endpoint.call("GET", f"{run.collection}?limit=1")
-    return str(listed["metadata"]["resourceVersion"])
-
-
 @contextlib.contextmanager
 def _idle(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
     def sample() -> Sample:
@@ -80,7 +74,7 @@ def _idle(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         with lab.yardsticks.process("yard_raw") as (endpoint, pid):
             bare, _ = _grown_by_watchers(lab, endpoint, "/watch", (pid,))
         with subject.running() as run:
-            revision = _revision(run)
+            revision = revision_of(run)
             path = f"{run.collection}?watch=1&allowWatchBookmarks=1&resourceVersion={revision}"
             grown, cpu = _grown_by_watchers(lab, run.endpoint, path, run.pids)
             return Sample(

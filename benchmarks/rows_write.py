@@ -65,6 +65,40 @@ def _apply(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
     return opened
 
 
+def _change(
+    make: Callable[[], Object], method: str, content: Object, *, below: str = ""
+) -> Callable[[Lab, Subject], Opened]:
+    """Small changes of objects that are there: the traffic of controllers and of nodes.
+
+    Args:
+        make: an object.
+        method: PUT or PATCH.
+        content: what is sent.
+        below: subresource, with a slash before it.
+    """
+
+    @contextlib.contextmanager
+    def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
+        with subject.running() as run:
+            _open_for_pods(run)
+            span, path = lab.plan.small, _path(run, make())
+            made = requests.create(run.endpoint, path, manifests.template(make()), 0)
+            load.run(
+                LoadSpec(endpoint=run.endpoint, ops=(made,), connections=CONNECTIONS, count=span)
+            )
+            op = requests.change(
+                run.endpoint,
+                method,
+                f"{path}/{requests.NAME}{below}",
+                manifests.template(content),
+                span,
+                content_type=requests.MERGE if method == "PATCH" else requests.JSON,
+            )
+            yield lambda: beside_asgi(lab, measure(lab, run, CONNECTIONS, op), CONNECTIONS)
+
+    return opened
+
+
 def _rules(make: Callable[[], Object]) -> Callable[[Lab, Subject], Opened]:
     @contextlib.contextmanager
     def opened(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
@@ -116,6 +150,27 @@ ROWS = (
         title="server-side apply of a Pod of 40 fields, each a change, 16 connections",
         unit="req/s",
         open=_apply(manifests.pod),
+        yardstick="asgi-16",
+    ),
+    BenchmarkRow(
+        name="apply-configmap",
+        title="server-side apply of a ConfigMap of 1 KB, each a change, 16 connections",
+        unit="req/s",
+        open=_apply(manifests.config_map),
+        yardstick="asgi-16",
+    ),
+    BenchmarkRow(
+        name="patch-status",
+        title="merge patch of the status of a Pod, 16 connections",
+        unit="req/s",
+        open=_change(manifests.pod, "PATCH", manifests.ready_status(), below="/status"),
+        yardstick="asgi-16",
+    ),
+    BenchmarkRow(
+        name="renew-lease",
+        title="merge patch that renews a Lease, 16 connections",
+        unit="req/s",
+        open=_change(manifests.lease, "PATCH", manifests.renewal()),
         yardstick="asgi-16",
     ),
     BenchmarkRow(

@@ -302,3 +302,9 @@ def create_namespace(run: Running) -> None:
         "/api/v1/namespaces",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": run.namespace}},
     )
+
+
+def revision_of(run: Running) -> str:
+    """The newest resourceVersion."""
+    listed = run.endpoint.call("GET", f"{run.collection}?limit=1")
+    return str(listed["metadata"]["resourceVersion"])

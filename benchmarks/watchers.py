@@ -34,11 +34,13 @@ class WatchSpec:
         endpoint: where to.
         path: collection and query.
         watchers: how many.
+        each: what the path of each ends with, `%d` for its number.
     """
 
     endpoint: Endpoint
     path: str
     watchers: int
+    each: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +114,9 @@ class Watchers:
         self._total = 0
         context = spec.endpoint.context()
         headers = "".join(f"{name}: {value}\r\n" for name, value in spec.endpoint.headers().items())
-        request = f"GET {spec.path} HTTP/1.1\r\n{headers}\r\n".encode("latin-1")
-        for _ in range(spec.watchers):
+        for number in range(spec.watchers):
+            path = spec.path + spec.each.replace("%d", str(number))
+            request = f"GET {path} HTTP/1.1\r\n{headers}\r\n".encode("latin-1")
             connection = Connection(spec.endpoint, context)
             self._poll.register(connection.fd, select.EPOLLIN)
             self._watches[connection.fd] = (connection, EventCounter())

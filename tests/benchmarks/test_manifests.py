@@ -10,7 +10,7 @@ from benchmarks.endpoint import Endpoint
 from benchmarks.load import source
 from benchmarks.manifests import Object
 
-MAKERS = (manifests.deployment, manifests.pod, manifests.config_map)
+MAKERS = (manifests.deployment, manifests.pod, manifests.config_map, manifests.lease)
 ENDPOINT = Endpoint(host="test", port=443, token="t%", verify=False)
 PATH = "/api/v1/namespaces/bench/things"
 
@@ -64,3 +64,16 @@ def test_accept_is_what_is_asked_for():
     assert [line for line in head.split("\r\n") if line.startswith("Accept")] == [
         f"Accept: {requests.TABLE}"
     ]
+
+
+def test_a_change_sends_a_serial_alone_or_the_whole_object():
+    """Its length is right, and the path names the object."""
+    for made in (manifests.ready_status(), manifests.renewal(), manifests.lease()):
+        content = manifests.template(made)
+        op = requests.change(
+            ENDPOINT, "PATCH", f"{PATH}/{requests.NAME}", content, 3, content_type=requests.MERGE
+        )
+        head, _, body = source(op, 123)().decode().partition("\r\n\r\n")
+        assert f"Content-Length: {len(body)}" in head.split("\r\n")
+        assert json.loads(body).get("metadata", {"name": "cm-0"})["name"][:3] == "cm-"
+        assert head.startswith(f"PATCH {PATH}/cm-0000")
