@@ -26,6 +26,7 @@ from benchmarks import (
     rows_fixture,
     rows_flash,
     rows_growth,
+    rows_informers,
     rows_inside,
     rows_isolation,
     rows_list,
@@ -52,6 +53,7 @@ ROWS = (
     + rows_stream.ROWS
     + rows_watch.ROWS
     + rows_filters.ROWS
+    + rows_informers.ROWS
     + rows_isolation.ROWS
     + rows_elephant.ROWS
     + rows_overhead.ROWS

@@ -13,6 +13,7 @@ OBJECT_BYTES = 1024  # JSON of a ConfigMap as it is sent
 NUMBER = "%08d"
 NAME = f"cm-{NUMBER}"
 SERIAL = "%020d"
+SENTENCE = "The quick brown fox jumps over the lazy dog. "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,8 @@ def body(size: int = OBJECT_BYTES) -> str:
         + '","text":"'
     )
     back = '"}}'
-    filler = "The quick brown fox jumps over the lazy dog. " * 40
-    return front + filler[: size - len((front + back) % (0, 0))] + back
+    room = size - len((front + back) % (0, 0))
+    return front + (SENTENCE * (room // len(SENTENCE) + 1))[:room] + back
 
 
 def _request(
