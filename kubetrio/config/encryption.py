@@ -25,7 +25,7 @@ class Encryption(Section):
 
     provider_config: Path | None = flag(
         "encryption-provider-config", FILE, None,
-        "file that says which resources are encrypted in the data directory, and how",
+        "file that says which resources are encrypted where they are stored, and how",
         more="See [encrypt secrets](../how-to/encrypt-secrets.md).",
     )  # fmt: skip
     automatic_reload: bool = flag(

@@ -5,7 +5,8 @@ Source: k8s.io/apiserver/pkg/storage/value/encrypt/aes; NIST SP 800-38A and 800-
 
 from __future__ import annotations
 
-from kubetrio.encryption.transformers import Plain, Seal, TransformError, UnfetchedKeys
+from kubetrio.encryption.transformers import Seal, TransformError, UnfetchedKeys
+from kubetrio.store.cipher import Plain
 
 BLOCK_BYTES = 16
 GCM_NONCE_BYTES = 12

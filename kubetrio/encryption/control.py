@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 import trio
 
 from kubetrio.encryption.configuration import EncryptionConfig, EncryptionConfigError, Kms
+from kubetrio.encryption.enginecipher import EngineCipher, Resolve
 from kubetrio.encryption.folders import Folders
 from kubetrio.encryption.kms import Envelope
 from kubetrio.encryption.kmsplugin import GrpcService, Latency, Service
@@ -92,7 +93,7 @@ class Encryption:
         self._nursery: trio.Nursery | None = None
         self._scopes: dict[int, trio.CancelScope] = {}
         self._failed = ""  # what was last said of a file that is not good
-        self._store: EncryptingStore | None = None
+        self._use: Callable[[Resolve], None] | None = None
         self.transforms = self._made(config)
         self.metrics.configured(self.transforms.digest)
 
@@ -112,11 +113,33 @@ class Encryption:
             store: the other one.
         """
         noted = await noted_folders(store)
-        self._store = EncryptingStore(
-            store, folders(), self.transforms.resolve, restamp, self._env, noted
-        )
+        resolve = self.transforms.resolve
+        plain = EncryptingStore(store, folders(), resolve, restamp, self._env, noted)
+        async with self._followed(plain.use):
+            yield plain
+
+    @asynccontextmanager
+    async def cipher(self) -> AsyncIterator[EngineCipher]:
+        """Cipher of an engine that encrypts by itself, as long as the block lasts."""
+        resolve = self.transforms.resolve
+        cipher = EngineCipher(folders(), resolve, self._generation, self._env)
+        async with self._followed(cipher.use):
+            yield cipher
+
+    def _generation(self) -> tuple[str, ...]:
+        """Return what values are written with: the file's digest, and the keys of its plugins."""
+        transforms = self.transforms
+        return transforms.digest, *(envelope.key_id for envelope in transforms.envelopes)
+
+    @asynccontextmanager
+    async def _followed(self, use: Callable[[Resolve], None]) -> AsyncIterator[None]:
+        """Keep up with plugins and file as long as the block lasts.
+
+        Args:
+            use: takes another configuration.
+        """
         async with trio.open_nursery() as nursery:
-            self._nursery = nursery
+            self._nursery, self._use = nursery, use
             try:
                 for envelope in self.transforms.envelopes:
                     await envelope.healthy()  # so that values can be read at once
@@ -124,7 +147,7 @@ class Encryption:
                 if self.reloads:
                     name = "encryption configuration"
                     nursery.start_soon(run_forever_with_backoff, self._reload, name, name=name)
-                yield self._store
+                yield
             finally:
                 nursery.cancel_scope.cancel()
                 self.transforms.close()
@@ -191,9 +214,9 @@ class Encryption:
             return
         old, self.transforms = self.transforms, new
         self._failed = ""
-        if self._store is None or self._nursery is None:
+        if self._use is None or self._nursery is None:
             raise AssertionError("the store is open")
-        self._store.use(new.resolve)
+        self._use(new.resolve)
         self._follow(new)
         self._nursery.start_soon(self._let_go, old, name="old KMS providers")
         self.metrics.reloaded("success")

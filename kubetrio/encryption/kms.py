@@ -25,11 +25,12 @@ import trio
 from kubetrio.encryption import kmsmessages
 from kubetrio.encryption.aes import SEED_BYTES, ExtendedGcm, Gcm
 from kubetrio.encryption.kmsplugin import Encrypted, Service, Status
-from kubetrio.encryption.transformers import KeyWanted, Plain, Seal, TransformError, UnfetchedKeys
+from kubetrio.encryption.transformers import KeyWanted, Seal, TransformError, UnfetchedKeys
 from kubetrio.env import Env, monotonic
 from kubetrio.gotext.text import aggregate, quote
 from kubetrio.kinds.common.shared_checks import fully_qualified_domain
 from kubetrio.observe.logs import Log
+from kubetrio.store.cipher import Plain
 
 LOG = Log("kubetrio.encryption")
 
@@ -200,6 +201,11 @@ class Envelope:
         self._probing = trio.Lock()
         self._answer: TransformError | None = None
         self._answer_until = -1.0
+
+    @property
+    def key_id(self) -> str:
+        """Identifier of the key that values are written with; empty before the plugin tells one."""
+        return self._state.encrypted.key_id if self._state is not None else ""
 
     # ------------------------------------------------------------------ values
 

@@ -18,19 +18,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import trio
 
+from kubetrio.encryption.decrypting import INLINE_BYTES, Decrypter
 from kubetrio.encryption.folders import Folders
 from kubetrio.encryption.note import NOTE, folders_in, note_of
 from kubetrio.encryption.sealing import Sealed, SealedTogether, SealedUpdates, answered
 from kubetrio.encryption.transformers import (
-    ENCRYPTED,
     Identity,
     KeyWanted,
-    Plain,
     Prefixed,
     Providers,
     TransformError,
@@ -40,6 +39,7 @@ from kubetrio.gotext.text import quote
 from kubetrio.machinery.names import GroupResource
 from kubetrio.observe.logs import Log
 from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.cipher import ENCRYPTED, UNREADABLE, Plain, StoredValue
 from kubetrio.store.errors import LostCompareAndSwap
 from kubetrio.store.model import (
     CommitHook,
@@ -64,8 +64,6 @@ from kubetrio.store.statistics import StoreStatistics
 
 LOG = Log("kubetrio.encryption")
 
-UNREADABLE = "identity transformer tried to read encrypted data"
-INLINE_BYTES = 16 * 1024  # of values that are encrypted or decrypted on the event loop
 REMEMBERED_BYTES = 4 * 1024 * 1024  # of plain values, for the events that are about them
 Resolve = Callable[[GroupResource], Providers | None]
 """What stores a resource; None for what is stored as it is."""
@@ -128,6 +126,7 @@ class EncryptingStore:
         self._plain = _Remembered(REMEMBERED_BYTES)
         self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
+        self._decrypter = Decrypter(self._providers, env)
         self._updates = SealedUpdates(store, self._sealed)
         store.on_commit(self._committed)
         store.on_gap(self._skipped)
@@ -207,40 +206,11 @@ class EncryptingStore:
 
         return Sealed.of(value, seal_and_remember)
 
-    def _open_some(
-        self,
-        rows: Sequence[tuple[str, bytes]],
-        done: list[Plain | TransformError],
-        refused: Mapping[bytes, TransformError],
-    ) -> None:
-        """Decrypt what is not done yet; raises `KeyWanted` where that has to wait."""
-        for key, stored in rows[len(done) :]:
-            providers = self._providers(key)
-            if providers is None:
-                done.append(Plain(stored, stale=False))
-                continue
-            try:
-                done.append(providers.open(stored, key.encode(), refused))
-            except TransformError as error:
-                done.append(error)
-
     async def _opened(self, rows: Sequence[tuple[str, bytes]]) -> list[Plain | TransformError]:
         """What stored values mean, or why that cannot be told."""
-        done: list[Plain | TransformError] = []
-        refused: dict[bytes, TransformError] = {}
-        large = sum(len(stored) for _, stored in rows) > INLINE_BYTES
-        while len(done) < len(rows):
-            try:
-                if large:
-                    await self._env.run_blocking(self._open_some, rows, done, refused)
-                else:
-                    self._open_some(rows, done, refused)
-            except KeyWanted as wanted:
-                try:
-                    await wanted.fetch()
-                except TransformError as error:
-                    refused[wanted.key] = error
-        return done
+        return await self._decrypter.open_all(
+            [StoredValue(key, key.encode(), stored) for key, stored in rows]
+        )
 
     # ------------------------------------------------------------------ reads
 
@@ -432,7 +402,7 @@ class EncryptingStore:
         if (known := self._plain.get(key, stored)) is not None:
             return known
         done: list[Plain | TransformError] = []
-        self._open_some([(key, stored)], done, {})
+        self._decrypter.open_some([StoredValue(key, key.encode(), stored)], done, {})
         if isinstance(done[0], TransformError):
             raise done[0]
         return done[0].data

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 from kubetrio.encryption.aes import TOO_SHORT
-from kubetrio.encryption.transformers import Plain, Seal, TransformError, UnfetchedKeys
+from kubetrio.encryption.transformers import Seal, TransformError, UnfetchedKeys
+from kubetrio.store.cipher import Plain
 
 INSTALL: Final = "install it in a checkout with pip install '.[secretbox]'"
 KEY_BYTES = 32

@@ -14,10 +14,9 @@ from typing import NamedTuple, Protocol
 
 from kubetrio.env import monotonic
 from kubetrio.gotext.text import aggregate
+from kubetrio.store.cipher import ENCRYPTED, UNREADABLE, Plain
 from kubetrio.store.errors import Unreadable
 
-ENCRYPTED = b"k8s:enc:"
-"""What all encrypted values begin with, and no others: JSON begins with a brace."""
 NO_PREFIX = "no matching prefix found"
 
 
@@ -52,18 +51,6 @@ UnfetchedKeys = Mapping[bytes, TransformError]
 """Keys that could not be fetched just now, and why."""
 Seal = Callable[[bytes], bytes]
 """Encrypts one value; to be used once."""
-
-
-class Plain(NamedTuple):
-    """What a stored value means.
-
-    Args:
-        data: the plain bytes.
-        stale: whether it would be stored in another way now.
-    """
-
-    data: bytes
-    stale: bool
 
 
 class Transformer(Protocol):
@@ -120,7 +107,7 @@ class Identity:
         """See `Transformer.open`."""
         del path, refused
         if data.startswith(ENCRYPTED):
-            raise TransformError("identity transformer tried to read encrypted data")
+            raise TransformError(UNREADABLE)
         return Plain(data, stale=False)
 
 

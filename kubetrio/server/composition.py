@@ -56,7 +56,7 @@ from kubetrio.server.engines import table as engines
 from kubetrio.server.engines.table import UnknownEngine
 from kubetrio.server.files import Files, StartError, load_files
 from kubetrio.server.health import State
-from kubetrio.server.parts import Parts, encrypted
+from kubetrio.server.parts import Parts, open_plain
 from kubetrio.server.resetting import SnapshotRestorer
 from kubetrio.server.sampling import sampler
 from kubetrio.store.consistent import consistent
@@ -239,10 +239,7 @@ async def open_core(
     """
     table = known_names(config, parts)
     encryption = _encryption(config, files, env)
-    async with (
-        parts.open_store(config, env) as engine,
-        encrypted(encryption, engine, env) as plain,
-    ):
+    async with open_plain(parts, config, encryption, env) as plain:
         store = consistent(plain)
         state = State()
         built = assemble(

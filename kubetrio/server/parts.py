@@ -79,6 +79,31 @@ class Parts:
 
 
 @asynccontextmanager
+async def open_plain(
+    parts: Parts, config: Config, encryption: Encryption | None, env: Env
+) -> AsyncIterator[Store]:
+    """Open the store as the rest of the server uses it: plain.
+
+    Args:
+        parts: what an embedder adds.
+        config: of the server.
+        encryption: how what is stored is encrypted, if it is.
+        env: clocks, randomness and threads.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    if encryption is not None and parts.open_store is own_store:
+        open_encrypted = engines.chosen(config).open_encrypted
+        if open_encrypted is not None:
+            async with open_encrypted(config, env, encryption) as store:
+                yield store
+            return
+    async with parts.open_store(config, env) as engine, encrypted(encryption, engine, env) as plain:
+        yield plain
+
+
+@asynccontextmanager
 async def encrypted(encryption: Encryption | None, store: Store, env: Env) -> AsyncIterator[Store]:
     """A store as the rest of the server uses it.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import codecs
+import string
+from collections.abc import AsyncIterator, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kubetrio.env import Env, seeded
+from kubetrio.store.cipher import ENCRYPTED, Cipher, NoCipher, Plain, StoredValue
+from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd.client import ClientSettings
 from kubetrio.store.etcd.dialing import Dial
 from kubetrio.store.etcd.engine import EtcdStore
@@ -65,6 +69,46 @@ class PlainValues:
         return Stamped(before, after)
 
 
+class Rot13:
+    """A cipher that needs no key: it says where a value belongs, and turns letters around.
+
+    Attributes:
+        generation: see `Cipher.generation`.
+        broken: whether nothing can be decrypted.
+    """
+
+    def __init__(self) -> None:
+        self.generation: Hashable = 1
+        self.broken = False
+
+    def covers(self, key: str) -> bool:
+        """See `Cipher.covers`."""
+        del key
+        return True
+
+    async def encrypt(self, value: StoredValue) -> bytes:
+        """See `Cipher.encrypt`."""
+        return ENCRYPTED + b"rot:" + value.path + b":" + value.data.translate(_TURNED)
+
+    async def decrypt(self, values: Sequence[StoredValue]) -> Sequence[Plain | Unreadable]:
+        """See `Cipher.decrypt`."""
+        return [self._decrypted(value) for value in values]
+
+    def _decrypted(self, value: StoredValue) -> Plain | Unreadable:
+        begin = ENCRYPTED + b"rot:" + value.path + b":"
+        if not value.data.startswith(ENCRYPTED):
+            return Plain(value.data, stale=True)
+        if self.broken or not value.data.startswith(begin):
+            return Unreadable("the letters cannot be turned around")
+        return Plain(value.data[len(begin) :].translate(_TURNED), stale=False)
+
+
+_TURNED = bytes.maketrans(
+    (string.ascii_letters).encode(),
+    "".join(codecs.encode(letter, "rot13") for letter in string.ascii_letters).encode(),
+)
+
+
 @asynccontextmanager
 async def replica(
     urls: tuple[str, ...],
@@ -74,6 +118,7 @@ async def replica(
     *,
     lease_reuse_s: float = 60.0,
     dial: Dial | None = None,
+    cipher: Cipher | None = None,
 ) -> AsyncIterator[EtcdStore]:
     """A replica of what is under a prefix, which takes no part in compaction.
 
@@ -84,8 +129,14 @@ async def replica(
         env: randomness.
         lease_reuse_s: see `ReplicaSettings`.
         dial: opens connections, in place of sockets.
+        cipher: encrypts values, None for none.
     """
-    mapping = Mapping(keys=PlainKeys(prefix.encode()), values=PlainValues(), reopen=reopen)
+    mapping = Mapping(
+        keys=PlainKeys(prefix.encode()),
+        values=PlainValues(),
+        reopen=reopen,
+        cipher=cipher or NoCipher(),
+    )
     settings = ReplicaSettings(
         client=ClientSettings(endpoints=urls),
         lease_reuse_s=lease_reuse_s,
@@ -96,7 +147,12 @@ async def replica(
 
 
 def modelled(
-    model: EtcdModel, reopen: Reopen, seed: int = 1, *, lease_reuse_s: float = 0.0
+    model: EtcdModel,
+    reopen: Reopen,
+    seed: int = 1,
+    *,
+    lease_reuse_s: float = 0.0,
+    cipher: Cipher | None = None,
 ) -> AbstractAsyncContextManager[EtcdStore]:
     """Return a replica on a model, of what is under ``/t/``.
 
@@ -105,6 +161,14 @@ def modelled(
         reopen: opens the hole of complete bytes.
         seed: of its randomness.
         lease_reuse_s: see `ReplicaSettings`.
+        cipher: encrypts values, None for none.
     """
-    urls = ("http://etcd",)
-    return replica(urls, "/t/", reopen, seeded(seed), lease_reuse_s=lease_reuse_s, dial=model.dial)
+    return replica(
+        ("http://etcd",),
+        "/t/",
+        reopen,
+        seeded(seed),
+        lease_reuse_s=lease_reuse_s,
+        dial=model.dial,
+        cipher=cipher,
+    )

@@ -17,8 +17,9 @@ from kubetrio.encryption.control import Encryption
 from kubetrio.encryption.kms import MAX_SOURCE_BYTES, Envelope, check
 from kubetrio.encryption.kmsplugin import Encrypted
 from kubetrio.encryption.providers import read
-from kubetrio.encryption.transformers import KeyWanted, Plain, TransformError
+from kubetrio.encryption.transformers import KeyWanted, TransformError
 from kubetrio.env import Env, seeded
+from kubetrio.store.cipher import Plain
 from kubetrio.testing.kms import ANNOTATION, Plugin, mixed, serving
 
 PATH = b"/registry/secrets/default/one"

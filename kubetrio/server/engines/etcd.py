@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from kubetrio.config import Config
 from kubetrio.env import Env
@@ -11,6 +12,7 @@ from kubetrio.kinds.builtin import registry
 from kubetrio.resources.objects import restamp
 from kubetrio.storagevalues.table import folders
 from kubetrio.storagevalues.values import EtcdValues, MediaType
+from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
 from kubetrio.store.etcd.dialing import TlsFiles
@@ -20,27 +22,43 @@ from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Store
 
+if TYPE_CHECKING:
+    from kubetrio.encryption.control import Encryption
+
 
 @asynccontextmanager
 async def opened(config: Config, env: Env) -> AsyncIterator[Store]:
     """Open a replica of what etcd has; the data directory is for keys and certificates.
 
+    Values that are encrypted cannot be read, as by a kube-apiserver without a configuration.
+
     Raises:
         StoreUnavailable: etcd cannot be read, or a flag of etcd cannot be used.
         DataDirectoryLocked: another server has the data directory.
     """
+    async with _opened(config, env, NoCipher()) as store:
+        yield store
+
+
+@asynccontextmanager
+async def opened_encrypted(
+    config: Config, env: Env, encryption: Encryption
+) -> AsyncIterator[Store]:
+    """Open a replica of what etcd has, whose values are encrypted as kube-apiserver does it.
+
+    Raises:
+        StoreUnavailable: etcd cannot be read, or a flag of etcd cannot be used.
+        DataDirectoryLocked: another server has the data directory.
+    """
+    async with encryption.cipher() as cipher, _opened(config, env, cipher) as store:
+        yield store
+
+
+@asynccontextmanager
+async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Store]:
     storage = config.storage
-    if config.encryption.provider_config is not None:
-        raise StoreUnavailable("--encryption-provider-config cannot be used with --etcd-servers")
-    kinds = registry()
     try:
-        mapping = Mapping(
-            keys=Layout(storage.etcd_prefix),
-            values=EtcdValues(
-                folders(kinds.resources.values()), lambda: kinds, MediaType(storage.media_type)
-            ),
-            reopen=restamp,
-        )
+        mapping = mapping_of(config, cipher)
         settings = ReplicaSettings(
             client=ClientSettings(
                 endpoints=storage.etcd_servers,
@@ -60,3 +78,23 @@ async def opened(config: Config, env: Env) -> AsyncIterator[Store]:
             yield store
     finally:
         lock.release()
+
+
+def mapping_of(config: Config, cipher: Cipher) -> Mapping:
+    """Return what stands between the store and etcd.
+
+    Args:
+        config: its prefix and its media type.
+        cipher: encrypts what etcd has.
+
+    Raises:
+        ValueError: a flag of etcd cannot be used.
+    """
+    storage, kinds = config.storage, registry()
+    held = folders(kinds.resources.values())
+    return Mapping(
+        keys=Layout(storage.etcd_prefix),
+        values=EtcdValues(held, lambda: kinds, MediaType(storage.media_type)),
+        reopen=restamp,
+        cipher=cipher,
+    )

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.store.model import Store
 
+if TYPE_CHECKING:
+    from kubetrio.encryption.control import Encryption
+
 Open = Callable[[Config, Env], AbstractAsyncContextManager[Store]]
+OpenEncrypted = Callable[[Config, Env, "Encryption"], AbstractAsyncContextManager[Store]]
 
 
 class UnknownEngine(Exception):
@@ -24,10 +28,13 @@ class Engine(NamedTuple):
     Args:
         opens: path of the module and function that opens a store for as long as a block lasts.
         flag: field of `Config.storage` that chooses the engine too; empty for none.
+        encrypts: path of what opens a store that encrypts by itself; empty where a store that
+            encrypts can stand in front of the engine, because it stores the bytes it is given.
     """
 
     opens: str
     flag: str = ""
+    encrypts: str = ""
 
     @property
     def open(self) -> Open:
@@ -37,8 +44,22 @@ class Engine(NamedTuple):
             ImportError: there is no such module.
             AttributeError: the module has no such function.
         """
-        module, _, name = self.opens.rpartition(".")
-        return cast("Open", getattr(import_module(module), name))
+        return cast("Open", _loaded(self.opens))
+
+    @property
+    def open_encrypted(self) -> OpenEncrypted | None:
+        """Opens a store that encrypts by itself, None for others; loads its module.
+
+        Raises:
+            ImportError: there is no such module.
+            AttributeError: the module has no such function.
+        """
+        return cast("OpenEncrypted", _loaded(self.encrypts)) if self.encrypts else None
+
+
+def _loaded(path: str) -> object:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 DEFAULT = "sqlite"
@@ -46,7 +67,11 @@ KUBERNETES_NAME = "etcd3"
 """The only name that kube-apiserver knows; scripts give it whatever stores the objects."""
 TABLE: Mapping[str, Engine] = {
     "memory": Engine("kubetrio.server.engines.memory.opened", flag="in_memory"),
-    KUBERNETES_NAME: Engine("kubetrio.server.engines.etcd.opened", flag="etcd_servers"),
+    KUBERNETES_NAME: Engine(
+        "kubetrio.server.engines.etcd.opened",
+        flag="etcd_servers",
+        encrypts="kubetrio.server.engines.etcd.opened_encrypted",
+    ),
     DEFAULT: Engine("kubetrio.server.engines.sqlite.opened"),
 }
 

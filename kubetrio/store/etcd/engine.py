@@ -19,8 +19,6 @@ import trio
 from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.store import errors
-from kubetrio.store.announcing import CommitHooks
-from kubetrio.store.arrivals import Arrivals
 from kubetrio.store.errors import (
     KeyExists,
     KeyMissing,
@@ -29,30 +27,22 @@ from kubetrio.store.errors import (
     StoreUnavailable,
 )
 from kubetrio.store.etcd import errors as etcd
-from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.client import Client
-from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.following import FollowedTable
 from kubetrio.store.etcd.leases import LeaseManager
-from kubetrio.store.etcd.mapping import Mapping, Translation
-from kubetrio.store.etcd.past import Past
+from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.requests import Delete, Get, Outcome, Put, Ranged, at_revision
 from kubetrio.store.etcd.translating import translated
 from kubetrio.store.model import (
-    CommitHook,
     Event,
-    EventType,
-    Gap,
-    GapHook,
     JoinResult,
     KeyValue,
-    ProgressHook,
     Range,
     RangeResult,
     Revision,
     Stamped,
 )
 from kubetrio.store.statistics import Gauge, StoreStatistics
-from kubetrio.store.table import MemoryTable
 
 LOG = Log("kubetrio.store")
 ANNOUNCED_MAX_S = 10.0
@@ -62,7 +52,7 @@ ASK_AGAIN_S = 0.1
 FULL = "etcdserver: mvcc: database space exceeded"
 
 
-class EtcdStore(MemoryTable):
+class EtcdStore(FollowedTable):
     """A replica; made by `opening.open_store`.  Follows `store.model.Store`.
 
     Args:
@@ -70,101 +60,15 @@ class EtcdStore(MemoryTable):
         mapping: of keys and values.
         lease_reuse_s: seconds for which a lease is given to other values.
         env: randomness, and the wall clock, which dates what this replica hears of.
-
-    Attributes:
-        trusts_progress: whether all changes before it were told when etcd says how far it is.
-        feed: tells of changes; None before it begins.
     """
 
     shared = True
 
     def __init__(self, client: Client, mapping: Mapping, lease_reuse_s: float, env: Env) -> None:
-        super().__init__(env.now)
-        self._env = env
-        self._client = client
-        self._translation = Translation(mapping)
+        super().__init__(client, mapping, env)
         self._leases = LeaseManager(client.lease_grant, lease_reuse_s)
-        self._past = Past(client, self._translation)
-        self._hooks = CommitHooks()
-        self._progress_hooks: list[ProgressHook] = []
         self._writes = self._queued = 0
         self._refusing = ""
-        self.arrivals = Arrivals(0)
-        self.trusts_progress = True
-        self.feed: Feed | None = None
-
-    # ------------------------------------------------------------------ what the feed tells
-
-    @property
-    def revision(self) -> Revision:
-        """Newest revision announced."""
-        return self.arrivals.revision
-
-    def replace(self, kvs: Sequence[requests.KeyValue], revision: int, *, rewound: bool) -> None:
-        """Take everything that is there at a revision; after the first time, tell of the gap.
-
-        Args:
-            kvs: what is there.
-            revision: the revision.
-            rewound: whether it is of another history, so that nothing is served of the past.
-        """
-        before, first = dict(self._live), not self._revision
-        now: dict[str, KeyValue] = {}
-        for kv in kvs:
-            state = self._translation.state(kv)
-            if state is not None:
-                now[state.key] = state
-        events = [
-            self._translation.deletion(old, revision)
-            for key, old in before.items()
-            if key not in now
-        ]
-        for key, state in now.items():
-            old = before.get(key)
-            if old is None:
-                events.append(Event(state.revision, key, EventType.CREATED, state.value, None))
-            elif (old.revision, old.value) != (state.revision, state.value):
-                events.append(Event(state.revision, key, EventType.UPDATED, state.value, old.value))
-        events.sort(key=lambda event: (event.revision, event.key))
-        self._begin_anew(now.values(), revision)
-        if rewound:
-            self._past.compacted = revision
-            self.arrivals.rewind(revision)
-        else:
-            self.arrivals.announce(revision)
-        if not first:
-            self._hooks.tell_gap(Gap(revision, events, rewound=rewound))
-
-    def learn(self, events: Sequence[requests.Event]) -> None:
-        """Take changes, and tell of them revision by revision."""
-        told: list[Event] = []
-        for change in events:
-            key = self._translation.keys.from_etcd(change.kv.key)
-            before = None if key is None else self._live.get(key)
-            event = self._translation.event(change, before)
-            if event is not None:
-                self._apply(event)
-                told.append(event)
-        newest = events[-1].kv.revision
-        self._revision = newest
-        self.arrivals.announce(newest)
-        if told:
-            self._hooks.tell(told)
-        if not told or told[-1].revision != newest:
-            self._tell_progress(newest)
-
-    def progress(self, revision: int) -> None:
-        """Take it that all changes up to a revision were told, if that can be trusted."""
-        if not self.trusts_progress and self._revision:
-            return
-        if revision > self.arrivals.revision or revision > self._revision:
-            self._revision = revision
-            self.arrivals.announce(revision)
-            self._tell_progress(revision)
-
-    def _tell_progress(self, revision: int) -> None:
-        for hook in self._progress_hooks:
-            hook(revision)
 
     # ------------------------------------------------------------------ reads
 
@@ -186,6 +90,7 @@ class EtcdStore(MemoryTable):
         """One key; see `Store.get`."""
         if at is not None and self._is_past(at):
             return await self._past.get(key, at)
+        self._undecryptable.check(key, at)
         return await super().get(key, at=at)
 
     async def range(
@@ -194,6 +99,7 @@ class EtcdStore(MemoryTable):
         """Keys in order; see `Store.range`."""
         if at is not None and self._is_past(at):
             return await self._past.range(keys, at, limit, max_bytes)
+        self._undecryptable.check_range(keys, at)
         return await super().range(keys, at=at, limit=limit, max_bytes=max_bytes)
 
     async def join(
@@ -208,6 +114,7 @@ class EtcdStore(MemoryTable):
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
         if at is None or not self._is_past(at):
+            self._undecryptable.check_range(keys, at)
             return await super().join(
                 keys, skip=skip, separator=separator, at=at, limit=limit, max_bytes=max_bytes
             )
@@ -289,18 +196,6 @@ class EtcdStore(MemoryTable):
             else:
                 return
 
-    def on_commit(self, hook: CommitHook) -> None:
-        """Add a listener of the commit stream."""
-        self._hooks.add(hook)
-
-    def on_progress(self, hook: ProgressHook) -> None:
-        """Add a listener of progress without events."""
-        self._progress_hooks.append(hook)
-
-    def on_gap(self, hook: GapHook) -> None:
-        """Add a listener of gaps in history."""
-        self._hooks.add_gap(hook)
-
     # ------------------------------------------------------------------ writes
 
     async def create(self, key: str, value: Stamped, *, ttl_s: float = 0.0) -> KeyValue:
@@ -337,7 +232,7 @@ class EtcdStore(MemoryTable):
         return await self._announced(outcome.revision)
 
     async def _put(self, key: str, value: Stamped, expected: Revision, ttl_s: float) -> Outcome:
-        name, data = self._translation.to_etcd(key, value)
+        name, data = await self._translation.to_etcd(key, value)
         with self._noting_no_room():
             try:
                 outcome = await self._put_once(name, data, expected, ttl_s)

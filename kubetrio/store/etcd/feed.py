@@ -42,7 +42,7 @@ class Follower(Protocol):
         """Revision up to which everything was told."""
         ...
 
-    def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
+    async def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
         """Take everything that is there at a revision, in the place of what was there.
 
         Args:
@@ -52,7 +52,7 @@ class Follower(Protocol):
         """
         ...
 
-    def learn(self, events: Sequence[Event]) -> None:
+    async def learn(self, events: Sequence[Event]) -> None:
         """Take the changes of one revision or of several, complete ones, in order."""
         ...
 
@@ -101,6 +101,10 @@ class _UnknownHistory(Exception):
     """etcd has compacted what would show whether its history is the one that was told."""
 
 
+class _ReadAgain(Exception):
+    """Everything is to be read again, though etcd's history is the one that was told."""
+
+
 class Feed:
     """The watch of one server.
 
@@ -127,6 +131,7 @@ class Feed:
         self._watch: Watch | None = None
         self._mark: _Mark | None = None
         self._scope = trio.CancelScope()
+        self._again = False
         self._followed = trio.Event()
         self.broken = 0
         self.reloads = 0
@@ -154,8 +159,8 @@ class Feed:
             if not page.more or not page.kvs:
                 break
             key = page.kvs[-1].key + b"\0"
+        await self._follower.replace(kvs, revision, rewound=rewound)
         self._mark = _Mark.of_state(kvs, revision)
-        self._follower.replace(kvs, revision, rewound=rewound)
 
     def request_progress(self) -> None:
         """Have etcd say how far it is, if the watch is open."""
@@ -167,6 +172,11 @@ class Feed:
         if not self.behind:
             self._stop(reason)
             self._scope.cancel()
+
+    def read_again(self) -> None:
+        """Have everything read again, because values are read otherwise now; watches end."""
+        self._again = True
+        self._scope.cancel()
 
     async def current(self) -> None:
         """Wait until etcd is followed."""
@@ -198,6 +208,9 @@ class Feed:
                 LOG.warning("etcd has compacted what comes next: everything is read again",
                             revision=self._follower.revision)  # fmt: skip
                 await self._reload(str(error), rewound=False)
+            except _ReadAgain:
+                LOG.info("values can be decrypted again: everything is read again, and watches end")
+                self._again = not await self._reload("values are decrypted", rewound=True)
             except EtcdError as error:
                 self._stop(str(error))
                 LOG.warning("the watch of etcd is broken, and begins anew", reason=str(error))
@@ -266,6 +279,7 @@ class Feed:
         Raises:
             _AnotherHistory: what was told is no part of etcd's history.
             _UnknownHistory: that cannot be told.
+            _ReadAgain: values are read otherwise than before.
             EtcdError: the watch ended.
         """
         begin, end = self._keys
@@ -275,6 +289,8 @@ class Feed:
         settings = WatchSettings(key=begin, end=end, start_revision=after + 1)
         async with self._client.watch(settings) as watch:
             await self._compare()
+            if self._again:
+                raise _ReadAgain
             self._watch, self.behind = watch, ""
             self._followed.set()
             # What comes with one revision is told together, though messages may split it.
@@ -289,13 +305,13 @@ class Feed:
                         f"not seen, though it has seen {told}"
                     )
                 if batch.progress:
-                    self._tell(pending)
+                    await self._tell(pending)
                     follower.progress(batch.revision)
                 elif not batch.more:
-                    self._tell(pending)
+                    await self._tell(pending)
 
-    def _tell(self, pending: list[Event]) -> None:
+    async def _tell(self, pending: list[Event]) -> None:
         if pending:
+            await self._follower.learn(tuple(pending))
             self._mark = _Mark.of_change(pending[-1])
-            self._follower.learn(tuple(pending))
             pending.clear()

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+import trio
+
 from kubetrio.observe.logs import Log
+from kubetrio.store.cipher import Cipher, NoCipher, StoredValue
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.layout import Keys
-from kubetrio.store.model import Event, EventType, KeyValue, Reopen, Revision, Stamped
+from kubetrio.store.etcd.undecryptable import Undecryptable
+from kubetrio.store.model import (
+    Event,
+    EventType,
+    KeyValue,
+    Reopen,
+    Revision,
+    Stale,
+    Stamped,
+)
 
 LOG = Log("kubetrio.store")
 BARRIER = b"\0barrier"
 """Behind the prefix, a key that is written where etcd's word on progress is not to be trusted."""
+CONVERTED_AT_ONCE = 8
+"""Values that are converted between two looks of the event loop at other tasks."""
 
 
 class Values(Protocol):
@@ -44,21 +59,28 @@ class Mapping:
         keys: maps keys.
         values: converts values.
         reopen: opens the hole of complete bytes, so that deletions are stamped.
+        cipher: encrypts what etcd has.
     """
 
     keys: Keys
     values: Values
     reopen: Reopen
+    cipher: Cipher = field(default_factory=NoCipher)
 
 
 class Translation:
     """States and changes of etcd as the store has them, now and of the past.
+
+    A value that cannot be converted is left out, as if its key were not there: a newer server may
+    have written it.  A value that cannot be decrypted is there, and reads of it fail; otherwise a
+    collection of Secrets would look empty to controllers that fill it or clean up after it.
 
     Args:
         mapping: of keys and values.
 
     Attributes:
         keys: maps keys.
+        cipher: encrypts what etcd has.
         barrier: a key of etcd that is no key of the store.
         unreadable: keys whose values cannot be read.
     """
@@ -67,46 +89,84 @@ class Translation:
         self.keys = mapping.keys
         self._values = mapping.values
         self._reopen = mapping.reopen
+        self.cipher = mapping.cipher
         self.barrier = mapping.keys.everything[0] + BARRIER
         self.unreadable: set[str] = set()
 
-    def to_etcd(self, key: str, value: Stamped) -> tuple[bytes, bytes]:
+    async def to_etcd(self, key: str, value: Stamped) -> tuple[bytes, bytes]:
         """Return the key and the value that etcd has.
 
         Raises:
             ValueError: a member of the value does not fit its type.
+            Unreadable: it cannot be encrypted now.
         """
-        return self.keys.to_etcd(key), self._values.to_etcd(key, value)
+        name = self.keys.to_etcd(key)
+        data = self._values.to_etcd(key, value)
+        return name, await self.cipher.encrypt(StoredValue(key, name, data))
 
-    def _key(self, kv: requests.KeyValue) -> str | None:
+    def key_of(self, kv: requests.KeyValue) -> str | None:
+        """Return the store's key, None for what is none of its."""
         return None if kv.key == self.barrier else self.keys.from_etcd(kv.key)
 
-    def state(self, kv: requests.KeyValue) -> KeyValue | None:
-        """Return a key as the store has it, None for what is none of its, or cannot be read."""
-        key = self._key(kv)
-        if key is None:
-            return None
+    async def states(
+        self, kvs: Sequence[requests.KeyValue]
+    ) -> list[KeyValue | Undecryptable | None]:
+        """Return keys as the store has them, in order.
+
+        None stands for what is no key of the store, or has a value that cannot be converted.
+        """
+        keys = [self.key_of(kv) for kv in kvs]
+        rows = [
+            StoredValue(key, kv.key, kv.value)
+            for key, kv in zip(keys, kvs, strict=True)
+            if key is not None
+        ]
+        plain = iter(await self.cipher.decrypt(rows))
+        states: list[KeyValue | Undecryptable | None] = []
+        for place, (key, kv) in enumerate(zip(keys, kvs, strict=True), 1):
+            if key is None:
+                states.append(None)
+                continue
+            value = next(plain)
+            if isinstance(value, Unreadable):
+                self._log(key, value)
+                states.append(Undecryptable(key, value, kv))
+            else:
+                states.append(self._converted(key, kv, value.data, stale=value.stale))
+            if place % CONVERTED_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        return states
+
+    def _converted(
+        self, key: str, kv: requests.KeyValue, data: bytes, *, stale: bool
+    ) -> KeyValue | None:
         try:
-            value = self._values.from_etcd(key, kv.value).at(kv.revision)
+            value = self._values.from_etcd(key, data).at(kv.revision)
         except Unreadable as error:
-            if key not in self.unreadable:
-                self.unreadable.add(key)
-                LOG.error(error, "a value of etcd cannot be read, and is left alone", key=key)
+            self._log(key, error)
             return None
         self.unreadable.discard(key)
-        return KeyValue(key, value, kv.revision, kv.create_revision)
+        state_type = Stale if stale else KeyValue
+        return state_type(key, value, kv.revision, kv.create_revision)
 
-    def event(self, change: requests.Event, before: KeyValue | None) -> Event | None:
+    def _log(self, key: str, error: Unreadable) -> None:
+        if key not in self.unreadable:
+            self.unreadable.add(key)
+            LOG.error(error, "a value of etcd cannot be read, and is left alone", key=key)
+
+    def event(
+        self, change: requests.Event, state: KeyValue | None, before: KeyValue | None
+    ) -> Event | None:
         """Return a change as the store tells it, None where nothing of it changes.
 
         Args:
             change: what etcd tells.
+            state: the key after it (`states`).
             before: the key before it, as the store had it.
         """
-        key = self._key(change.kv)
+        key = self.key_of(change.kv)
         if key is None:
             return None
-        state = None if change.deleted else self.state(change.kv)
         revision = change.kv.revision
         if state is not None:
             kind = EventType.CREATED if before is None else EventType.UPDATED

@@ -11,6 +11,7 @@ from typing import NoReturn
 import trio
 
 from kubetrio.env import Env
+from kubetrio.observe.logs import Log
 from kubetrio.runtime.groups import ungrouped
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings, open_client
@@ -21,6 +22,10 @@ from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.model import Revision
+
+LOG = Log("kubetrio.store")
+KEYS_AGAIN_S = 5.0
+"""Between two looks at keys of encryption, and at values that could not be decrypted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +90,19 @@ async def open_store(
         compactor = Compactor(client, settings.compaction_interval_s, settings.history_window_s)
         nursery.start_soon(compactor.run, name="compaction of etcd")
         nursery.start_soon(_forget, store, settings.history_window_s, name="history")
+        nursery.start_soon(_look_at_keys, store, name="keys of encryption")
         yield store
         nursery.cancel_scope.cancel()
+
+
+async def _look_at_keys(store: EtcdStore) -> NoReturn:
+    """Follow which keys encrypt values, until cancelled."""
+    while True:
+        await trio.sleep(KEYS_AGAIN_S)
+        try:
+            await store.look_at_keys()
+        except EtcdError as error:
+            LOG.warning("encrypted values cannot be read again yet", reason=str(error))
 
 
 async def _forget(store: EtcdStore, window_s: float) -> NoReturn:

@@ -14,6 +14,7 @@ from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.mapping import Translation
 from kubetrio.store.etcd.requests import Get, Ranged
 from kubetrio.store.etcd.translating import translated
+from kubetrio.store.etcd.undecryptable import Undecryptable
 from kubetrio.store.etcd.watching import WatchSettings
 from kubetrio.store.model import (
     Event,
@@ -66,10 +67,26 @@ class Past:
                 self.compacted = max(self.compacted, floor)
                 raise errors.Compacted(get.revision, floor) from None
 
+    async def _states(
+        self, kvs: Sequence[requests.KeyValue], *, listed: bool = True
+    ) -> list[KeyValue | None]:
+        """Return states of keys.
+
+        Raises:
+            Unreadable: one cannot be decrypted.
+        """
+        states: list[KeyValue | None] = []
+        for state in await self._translation.states(kvs):
+            if isinstance(state, Undecryptable):
+                raise state.listed if listed else state.error
+            states.append(state)
+        return states
+
     async def get(self, key: str, at: Revision) -> KeyValue | None:
         """One key; raises as `Store.get`."""
         answer = await self._range(Get(key=self._keys.to_etcd(key), revision=max(at, FIRST)))
-        return self._translation.state(answer.kvs[0]) if answer.kvs else None
+        states = await self._states(answer.kvs, listed=False)
+        return states[0] if states else None
 
     async def range(self, keys: Range, at: Revision, limit: int, max_bytes: int) -> RangeResult:
         """Keys in order; raises as `Store.range`."""
@@ -80,8 +97,7 @@ class Past:
             page = await self._range(
                 Get(key=begin, end=end, limit=PAGE_KEYS, revision=max(at, FIRST))
             )
-            for kv in page.kvs:
-                state = self._translation.state(kv)
+            for state in await self._states(page.kvs):
                 if state is None:
                     continue
                 if (limit and len(items) == limit) or (max_bytes and size >= max_bytes):
@@ -131,7 +147,7 @@ class Past:
                     async with self._client.watch(settings) as watch:
                         watch.request_progress()
                         async for batch in watch:
-                            self._add(page, batch.events, keys)
+                            await self._add(page, batch.events, keys)
                             if trusts_progress and batch.progress and batch.revision >= upto:
                                 page.full = True
                             if page.full:
@@ -142,15 +158,26 @@ class Past:
         text = "etcd does not tell its history in time"
         raise EngineFailed(text, timed_out=True, undecided=False)
 
-    def _add(self, page: _Page, changes: Sequence[requests.Event], keys: Range | None) -> None:
-        """Add what changes say of some keys, until the page is full."""
+    async def _add(
+        self, page: _Page, changes: Sequence[requests.Event], keys: Range | None
+    ) -> None:
+        """Add what changes say of some keys, until the page is full.
+
+        Raises:
+            Unreadable: a state cannot be decrypted.
+        """
         for change in changes:
             if page.ends_before(change.kv.revision):
                 return
-            previous = change.previous
-            before = None if previous is None else self._translation.state(previous)
-            event = self._translation.event(change, before)
-            if event is not None and (keys is None or event.key in keys):
+            key = self._translation.key_of(change.kv)
+            if key is None or (keys is not None and key not in keys):
+                continue
+            written = [] if change.deleted else [change.kv]
+            before = [] if change.previous is None else [change.previous]
+            states = await self._states([*written, *before])
+            state = states[0] if written else None
+            event = self._translation.event(change, state, states[-1] if before else None)
+            if event is not None:
                 page.add(event)
 
 

@@ -31,13 +31,13 @@ class Told:
         self.revision = 0
         self.log: list[str] = []
 
-    def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
+    async def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
         """See `Follower`."""
         names = ",".join(kv.key.decode()[3:] for kv in kvs)
         self.log.append(f"{'another' if rewound else 'all'} {names} at {revision}")
         self.revision = revision
 
-    def learn(self, events: Sequence[Event]) -> None:
+    async def learn(self, events: Sequence[Event]) -> None:
         """See `Follower`."""
         names = ",".join(
             f"{'-' if event.deleted else '+'}{event.kv.key.decode()[3:]}{event.kv.revision}"

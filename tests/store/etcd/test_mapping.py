@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kubetrio.store.cipher import UNREADABLE
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.mapping import Mapping, Translation
+from kubetrio.store.etcd.undecryptable import Undecryptable
 from kubetrio.store.model import Event, EventType, KeyValue, Stamped
-from kubetrio.testing.etcdstore import PlainKeys, PlainValues, stored
+from kubetrio.testing.etcdstore import PlainKeys, PlainValues, Rot13, stored
 
 BAD = b"no value"
 
@@ -47,43 +49,86 @@ def change(
     return requests.Event(made, deleted=deleted, previous=before)
 
 
-def test_what_is_written_is_read_with_its_revision(translation: Translation) -> None:
+async def state(translation: Translation, one: requests.KeyValue) -> KeyValue | None:
+    """The state of a key that is no encrypted one."""
+    [found] = await translation.states([one])
+    assert not isinstance(found, Undecryptable)
+    return found
+
+
+async def event(
+    translation: Translation, made: requests.Event, before: KeyValue | None
+) -> Event | None:
+    """What is told of a change."""
+    after = None if made.deleted else await state(translation, made.kv)
+    return translation.event(made, after, before)
+
+
+async def test_what_is_written_is_read_with_its_revision(translation: Translation) -> None:
     """The value has none in etcd; the key has the prefix."""
-    name, data = translation.to_etcd("a", VALUE)
+    name, data = await translation.to_etcd("a", VALUE)
     assert (name, data) == (b"/t/a", stored(VALUE))
-    assert translation.state(kv(name, data, 7, 5)) == KeyValue("a", b"rev=7;x", 7, 5)
+    assert await state(translation, kv(name, data, 7, 5)) == KeyValue("a", b"rev=7;x", 7, 5)
 
 
-def test_what_is_no_key_of_the_store(translation: Translation) -> None:
+async def test_what_is_no_key_of_the_store(translation: Translation) -> None:
     """Other prefixes, and the key that stands for fresh reads."""
     for key in (b"/other", translation.barrier):
-        assert translation.state(kv(key, stored(VALUE), 7)) is None
-        assert translation.event(change(kv(key, stored(VALUE), 7)), None) is None
+        assert await state(translation, kv(key, stored(VALUE), 7)) is None
+        assert await event(translation, change(kv(key, stored(VALUE), 7)), None) is None
 
 
-def test_changes(translation: Translation) -> None:
+async def test_changes(translation: Translation) -> None:
     """Created, updated, and deleted with the last state, stamped with the revision of that."""
-    made = translation.event(change(kv(b"/t/a", stored(VALUE), 5)), None)
+    made = await event(translation, change(kv(b"/t/a", stored(VALUE), 5)), None)
     assert made == Event(5, "a", EventType.CREATED, b"rev=5;x", None)
     before = KeyValue("a", b"rev=5;x", 5, 5)
-    assert translation.event(change(kv(b"/t/a", stored(VALUE), 6, 5)), before) == Event(
+    assert await event(translation, change(kv(b"/t/a", stored(VALUE), 6, 5)), before) == Event(
         6, "a", EventType.UPDATED, b"rev=6;x", b"rev=5;x"
     )
     gone = change(kv(b"/t/a", b"", 7), deleted=True)
-    assert translation.event(gone, before) == Event(
+    assert await event(translation, gone, before) == Event(
         7, "a", EventType.DELETED, b"rev=7;x", b"rev=5;x"
     )
-    assert translation.event(gone, None) is None
+    assert await event(translation, gone, None) is None
 
 
-def test_what_cannot_be_read_is_left_out(translation: Translation) -> None:
+async def test_what_cannot_be_converted_is_left_out(translation: Translation) -> None:
     """It is counted, its coming is the deletion of what was readable, and its going is no event."""
     bad = kv(b"/t/a", BAD, 6)
-    assert translation.state(bad) is None
+    assert await state(translation, bad) is None
     assert translation.unreadable == {"a"}
-    assert translation.event(change(bad), None) is None
+    assert await event(translation, change(bad), None) is None
     before = KeyValue("a", b"rev=5;x", 5, 5)
-    seen = translation.event(change(bad), before)
+    seen = await event(translation, change(bad), before)
     assert seen == Event(6, "a", EventType.DELETED, b"rev=6;x", b"rev=5;x")
-    assert translation.state(kv(b"/t/a", stored(VALUE), 7)) is not None
+    assert await state(translation, kv(b"/t/a", stored(VALUE), 7)) is not None
     assert translation.unreadable == set()
+
+
+async def test_what_cannot_be_decrypted_is_there(translation: Translation) -> None:
+    """Without a cipher encrypted values are no values, but their keys are keys; others are read."""
+    sealed = kv(b"/t/a", b"k8s:enc:aesgcm:v1:key:x", 6)
+    first, second = await translation.states([sealed, kv(b"/t/b", stored(VALUE), 7)])
+    assert isinstance(first, Undecryptable)
+    assert (first.key, first.kv) == ("a", sealed)
+    assert str(first.error) == UNREADABLE
+    assert str(first.listed) == f'unable to transform key "/t/a": {UNREADABLE}'
+    assert second == KeyValue("b", b"rev=7;x", 7, 7)
+    assert translation.unreadable == {"a"}
+
+
+async def test_what_would_be_stored_otherwise_is_stale() -> None:
+    """A cipher says so of a value."""
+    cipher = Rot13()
+    translation = Translation(
+        Mapping(keys=PlainKeys(b"/t/"), values=Values(), reopen=reopen, cipher=cipher)
+    )
+    _, data = await translation.to_etcd("a", VALUE)
+    assert data.startswith(b"k8s:enc:rot:/t/a:")
+    written, plain = await translation.states([kv(b"/t/a", data, 7), kv(b"/t/b", stored(VALUE), 8)])
+    assert isinstance(written, KeyValue)
+    assert isinstance(plain, KeyValue)
+    assert (written.value, written.stale, plain.stale) == (b"rev=7;x", False, True)
+    [moved] = await translation.states([kv(b"/t/elsewhere", data, 9)])
+    assert isinstance(moved, Undecryptable)
