@@ -33,7 +33,14 @@ NOT_OURS = frozenset(
 )
 """Names of HTTP, Linux and SQLite, and a reason of a `Status`, on pages about the code."""
 DATA_FILES = frozenset(
-    {"kubetrio.db", "kubetrio.head", "kubetrio.journal", "kubetrio.lock", "kubetrio.reserve"}
+    {
+        "kubetrio.db.migration",
+        "kubetrio.db",
+        "kubetrio.head",
+        "kubetrio.journal",
+        "kubetrio.lock",
+        "kubetrio.reserve",
+    }
 )
 
 

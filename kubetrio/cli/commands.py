@@ -76,6 +76,7 @@ COMMANDS = (
     Command("faults", "inject faults into a server that runs", "faults"),
     Command("backup", "write a backup of a server, running or not", "backup"),
     Command("restore", "make a data directory of a backup", "restore"),
+    Command("migrate", "copy objects to etcd, or from there", "migrate"),
     Command("export", "write what is in a data directory as manifests", "export"),
     Command("import", "apply manifests to a server", "importing"),
     Command("verify", "check a data directory or a backup", "verify"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -91,6 +91,7 @@ class EtcdModel:
         self._leases: set[int] = set()
         self._lease_numbers = itertools.count(100)
         self._failures: dict[str, deque[_Failure]] = {}
+        self._limits: dict[str, tuple[int, CallError]] = {}
         self._changed = trio.Event()
         answers: dict[str, Callable[[Any], bytes]] = {
             "Range": lambda data: self._range(decode("RangeRequest", data)).SerializeToString(),
@@ -118,6 +119,14 @@ class EtcdModel:
         self._wake()
         return self.revision
 
+    def put_all(self, values: Mapping[bytes, bytes]) -> int:
+        """Write keys in one transaction, as another client does; return the revision."""
+        self.revision += 1
+        for key, value in values.items():
+            self._write(key, value, 0)
+        self._wake()
+        return self.revision
+
     def delete(self, *keys: bytes) -> int:
         """Delete keys in one transaction, as another client does; return the revision."""
         self.revision += 1
@@ -140,9 +149,20 @@ class EtcdModel:
         """
         self._failures.setdefault(method, deque()).append(_Failure(refused, done))
 
+    def fail_after(self, method: str, calls: int, refused: CallError) -> None:
+        """Have all calls of a method fail after some.
+
+        Args:
+            method: its name.
+            calls: how many still succeed.
+            refused: with which status the others fail.
+        """
+        self._limits[method] = (self.calls[method] + calls, refused)
+
     def mend(self) -> None:
         """Have no further call fail."""
         self._failures.clear()
+        self._limits.clear()
 
     def cut(self) -> None:
         """Break all connections."""
@@ -186,7 +206,10 @@ class EtcdModel:
             self.calls[method] += 1
             failures = self._failures.get(method)
             failure = failures.popleft() if failures else None
+            limit = self._limits.get(method)
             try:
+                if limit is not None and self.calls[method] > limit[0]:
+                    raise limit[1]
                 response = b"" if failure and not failure.done else answer(data)
                 if failure is not None:
                     if failure.refused is None:

@@ -11,7 +11,7 @@ import os
 import shutil
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -99,11 +99,23 @@ def ask(
 ) -> Answer:
     """Ask as administrator, on a connection of its own."""
     with closing(server.connection()) as connection:
-        data = None if body is None else json.dumps(body)
-        headers = {**server.headers, "Content-Type": content_type, "Accept": "application/json"}
-        connection.request(method, path, data, headers)
-        response = connection.getresponse()
-        text = response.read()
+        return ask_on(connection, server.headers, method, path, body, content_type)
+
+
+def ask_on(
+    connection: HTTPConnection,
+    headers: Mapping[str, str],
+    method: str,
+    path: str,
+    body: Any = None,
+    content_type: str = "application/json",
+) -> Answer:
+    """Ask on a connection, which stays open."""
+    data = None if body is None else json.dumps(body)
+    more = {"Content-Type": content_type, "Accept": "application/json"}
+    connection.request(method, path, data, {**headers, **more})
+    response = connection.getresponse()
+    text = response.read()
     return Answer(response.status, json.loads(text) if text.startswith(b"{") else text.decode())
 
 

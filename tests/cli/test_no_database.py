@@ -8,6 +8,7 @@ import pytest
 
 from kubetrio.cli import main
 from kubetrio.store.lock import DirectoryLock
+from kubetrio.store.remote import Remote, leave
 
 COMMANDS = (
     ("backup", "b.tar"),
@@ -48,3 +49,28 @@ def test_they_say_why_there_is_none(
     data.rmdir()
     assert main(arguments) == 1
     assert capsys.readouterr().err == begin + named
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("former", [False, True])
+def test_they_say_that_objects_are_in_etcd(
+    command: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    former: bool,
+) -> None:
+    """With the command that copies them; a database of before is not taken for what is there."""
+    monkeypatch.chdir(tmp_path)
+    leave(tmp_path, Remote(["http://127.0.0.1:2379"], "/mine"))
+    older = ""
+    if former:
+        (tmp_path / "kubetrio.db").write_bytes(b"")
+        older = f" {tmp_path}/kubetrio.db is older; remove kubetrio.etcd to use it."
+    assert main([*command, "--data-dir", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"kubetrio: the server of {tmp_path} keeps objects in etcd.{older} Copy them, kubetrio "
+        "migrate from-etcd --etcd-servers http://127.0.0.1:2379 --etcd-prefix /mine --data-dir "
+        "COPY, and name COPY with --data-dir; a backup of etcd is made with etcdctl snapshot save\n"
+    )

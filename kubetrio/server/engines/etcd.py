@@ -7,20 +7,16 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from kubetrio.config import Config
+from kubetrio.datadir.etcdmapping import object_mapping
 from kubetrio.env import Env
-from kubetrio.kinds.builtin import registry
-from kubetrio.resources.objects import restamp
-from kubetrio.storagevalues.table import folders
-from kubetrio.storagevalues.values import EtcdValues, MediaType
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
 from kubetrio.store.etcd.dialing import TlsFiles
-from kubetrio.store.etcd.layout import Layout
-from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Store
+from kubetrio.store.remote import Remote, leave
 
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
@@ -58,7 +54,7 @@ async def opened_encrypted(
 async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Store]:
     storage = config.storage
     try:
-        mapping = mapping_of(config, cipher)
+        mapping = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
         settings = ReplicaSettings(
             client=ClientSettings(
                 endpoints=storage.etcd_servers,
@@ -74,27 +70,8 @@ async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Sto
         raise StoreUnavailable(str(error)) from error
     lock = DirectoryLock(config.data_dir)
     try:
+        leave(config.data_dir, Remote(storage.etcd_servers, storage.etcd_prefix))
         async with open_store(settings, mapping, env) as store:
             yield store
     finally:
         lock.release()
-
-
-def mapping_of(config: Config, cipher: Cipher) -> Mapping:
-    """Return what stands between the store and etcd.
-
-    Args:
-        config: its prefix and its media type.
-        cipher: encrypts what etcd has.
-
-    Raises:
-        ValueError: a flag of etcd cannot be used.
-    """
-    storage, kinds = config.storage, registry()
-    held = folders(kinds.resources.values())
-    return Mapping(
-        keys=Layout(storage.etcd_prefix),
-        values=EtcdValues(held, lambda: kinds, MediaType(storage.media_type)),
-        reopen=restamp,
-        cipher=cipher,
-    )

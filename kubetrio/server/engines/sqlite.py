@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.resources.objects import restamp
 from kubetrio.store.model import Store
+from kubetrio.store.remote import forget
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 
@@ -31,10 +33,13 @@ def store_config(config: Config) -> StoreConfig:
     )
 
 
-def opened(config: Config, env: Env) -> AbstractAsyncContextManager[Store]:
+@asynccontextmanager
+async def opened(config: Config, env: Env) -> AsyncIterator[Store]:
     """Open the store of the data directory.
 
     Raises:
         StoreError: the data directory is in use, foreign or damaged.
     """
-    return open_store(config.data_dir, store_config(config), env, restamp)
+    async with open_store(config.data_dir, store_config(config), env, restamp) as store:
+        forget(config.data_dir)
+        yield store

@@ -29,6 +29,8 @@ from kubetrio.store.model import (
     Stamped,
 )
 from kubetrio.store.past import Past
+from kubetrio.store.remote import FILE_NAME as NOTE_NAME
+from kubetrio.store.remote import left
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
@@ -124,6 +126,18 @@ class Inspection:
             row: Any = self._connection.execute(sql.GET, (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
+    def live(self) -> list[tuple[Revision, str]]:
+        """Revisions and keys of what is live, oldest first."""
+        with readable(self._path):
+            rows: Any = self._connection.execute(sql.LIVE_BY_REVISION).fetchall()
+        return [(revision, key) for revision, key in rows]
+
+    def value_of(self, revision: Revision) -> bytes:
+        """The value that a revision has written, which is kept."""
+        with readable(self._path):
+            row: Any = self._connection.execute(sql.KEY_AND_VALUE, (revision,)).get
+        return bytes(row[1])
+
     def values(self, keys: Range) -> Iterator[bytes]:
         """The newest values of a range."""
         with readable(self._path):
@@ -182,9 +196,16 @@ def existing(directory: Path) -> Path:
     """The database of a data directory.
 
     Raises:
-        DatabaseUnusable: there is none, or it is not kubetrio's.
+        DatabaseUnusable: there is none, or not kubetrio's, or not what its server used last.
     """
     path = directory / FILE_NAME
+    if (remote := left(directory)) is not None:
+        former = f" {path} is older; remove {NOTE_NAME} to use it." if path.exists() else ""
+        raise DatabaseUnusable(
+            f"the server of {directory} keeps objects in etcd.{former} Copy them, kubetrio migrate "
+            f"from-etcd {remote.flags} --data-dir COPY, and name COPY with --data-dir; a backup of "
+            "etcd is made with etcdctl snapshot save"
+        )
     try:
         read_header(path)
     except FileNotFoundError:

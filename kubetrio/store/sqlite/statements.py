@@ -119,6 +119,7 @@ GET_AT = """SELECT r.value, r.rev, r.create_rev FROM (
         SELECT rev FROM current WHERE key = ?1 AND rev <= ?2
         UNION ALL SELECT rev FROM history WHERE key = ?1 AND rev <= ?2 AND until > ?2
     ) AS live JOIN revision AS r ON r.rev = live.rev"""
+LIVE_BY_REVISION = "SELECT rev, key FROM current ORDER BY rev"
 COUNT = "SELECT count(*) FROM current WHERE key >= ? AND key < ?"
 COUNT_SOME = "SELECT count(*) FROM (SELECT 1 FROM current WHERE key >= ? AND key < ? LIMIT ?)"
 # A creation is of type 0, an update 1, a deletion 2.

@@ -13,14 +13,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.datadir.etcdmapping import object_mapping
 from kubetrio.encryption.control import Encryption
 from kubetrio.encryption.providers import read
 from kubetrio.env import Env, seeded
-from kubetrio.server.engines.etcd import mapping_of, opened
+from kubetrio.server.engines.etcd import opened
 from kubetrio.server.parts import Parts
-from kubetrio.store.cipher import NoCipher
+from kubetrio.store.cipher import Cipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
+from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.testing.client import Client
 from kubetrio.testing.etcdmodel import EtcdModel, etcd_model
@@ -49,6 +51,10 @@ def prepared(directory: Path) -> Path:
     return directory / "encryption.yaml"
 
 
+def mapping_of(cipher: Cipher) -> Mapping:
+    return object_mapping("/registry", "application/vnd.kubernetes.protobuf", cipher)
+
+
 def write(path: Path, *providers: str) -> None:
     path.write_text(f"{HEAD}- resources: [secrets]\n  providers: [{', '.join(providers)}]\n")
 
@@ -67,7 +73,7 @@ async def served(
     async def on_model(*_: Any) -> AsyncIterator[Any]:
         async with (
             encryption.cipher() as cipher,
-            open_store(SETTINGS, mapping_of(config, cipher), env, dial=model.dial) as store,
+            open_store(SETTINGS, mapping_of(cipher), env, dial=model.dial) as store,
         ):
             yield store
 
@@ -157,5 +163,3 @@ async def test_a_prefix_that_is_empty(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="--etcd-prefix: it is empty"):
         async with opened(replace(config, storage=storage), Env()):
             raise AssertionError("it is not opened")
-    with pytest.raises(ValueError, match="--etcd-prefix"):
-        mapping_of(replace(config, storage=storage), NoCipher())
