@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.common.metadata import copy_member
+from kubetrio.kinds.core.defaults.cluster import label_namespace
 from kubetrio.schema.rules import Context, Json
 
 _CORE = "io.k8s.api.core.v1."
 
 
 def create_namespace(namespace: Json, _: Context) -> None:
-    """A namespace is active, and its contents are removed before it is."""
+    """A namespace is active, and its contents are removed before it is.
+
+    A generated name comes after defaults, and is a label all the same: kube-apiserver sets defaults
+    again when it reads what it has stored.
+    """
+    label_namespace(namespace)
     spec = namespace.setdefault("spec", {})
     finalizers = spec.get("finalizers") or []
     if "kubernetes" not in finalizers:
