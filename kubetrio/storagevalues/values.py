@@ -69,13 +69,11 @@ class _Stored(NamedTuple):
         folder: what it holds.
         type_name: protobuf type of what etcd has; empty for JSON.
         begin: how values in protobuf begin, up to the length of the message.
-        head: how values begin that are the store's but for the resourceVersion.
     """
 
     folder: Folder
     type_name: str
     begin: bytes
-    head: bytes
 
     @classmethod
     def of(cls, folder: Folder) -> _Stored:
@@ -83,9 +81,7 @@ class _Stored(NamedTuple):
         kind = folder.kind.kind
         name = "" if folder.json else type_name(folder, folder.api_version)
         wrapped = protowire.wrap(folder.api_version, kind, b"")
-        version = folder.kind.api_version.encode()
-        head = b'{"kind":"%b","apiVersion":"%b",' % (kind.encode(), version)
-        return cls(folder, name, wrapped[: -len(_END) - 1], head)
+        return cls(folder, name, wrapped[: -len(_END) - 1])
 
     def unwrapped(self, data: bytes) -> bytes | None:
         """The message in an envelope of the usual shape, None for another."""
@@ -182,8 +178,6 @@ class EtcdValues:
                 return stamp({**obj, "metadata": obj.get("metadata") or {}})
             if stored is None:
                 return _with_hole(data)
-            if data.startswith(stored.head):
-                return _with_hole(data)
             obj = self._decoded(stored, data)
             return stamp(self._converted(stored.folder, obj))
         except (ValueError, KeyError, TypeError) as error:
@@ -209,7 +203,10 @@ class EtcdValues:
         return {"kind": kind, "apiVersion": api_version, **self._codec.decode(raw, name)}
 
     def _converted(self, folder: Folder, obj: Json) -> Json:
-        """An object in the version that the store has.
+        """An object in the version that the store has, with what that of etcd has by default.
+
+        kube-apiserver sets defaults when it reads, so what it has stored lacks those that came with
+        a later release, and those that follow from what it has set itself after them.
 
         Raises:
             ValueError: it is of another kind, or of a version that is not known.
@@ -219,15 +216,20 @@ class EtcdValues:
             raise ValueError("an object of another kind")
         api_version = str(obj.get("apiVersion"))
         if api_version == kind.api_version:
+            kind.rules.default(obj)
             return obj
         if api_version == definitions.V1BETA1:
-            return definitions.to_v1(obj)
+            obj = definitions.to_v1(obj)
+            kind.rules.default(obj)
+            return obj
         version = GroupVersion.parse(api_version)
         other = self._registry().resources.get((version.group, version.version, kind.resource))
         if other is not None:
+            other.rules.default(obj)
             return {**other.to_stored(obj), "apiVersion": kind.api_version}
         # A version that is not served, whose members are those of the stored one.
         if alike(type_name(folder, api_version), kind.schema_name):
+            kind.rules.default(obj)
             return {**obj, "apiVersion": kind.api_version}
         raise ValueError(f"{api_version} {kind.kind} cannot be converted")
 

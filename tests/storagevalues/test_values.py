@@ -108,6 +108,34 @@ def test_custom_resources_are_sorted() -> None:
     assert back.at(7).startswith(b'{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"na')
 
 
+@pytest.mark.parametrize("values", [VALUES, AS_JSON], ids=["protobuf", "JSON"])
+def test_defaults_are_set_when_a_value_is_read(values: EtcdValues) -> None:
+    """kube-apiserver stores what it has set after them, and what an older one did not know."""
+    meta = {"name": "j", "namespace": "default", "uid": "u"}
+    pods = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}
+    template = {"metadata": {"labels": {"job-name": "j"}}, "spec": pods}
+    job = {
+        "kind": "Job",
+        "apiVersion": "batch/v1",
+        "metadata": meta,
+        "spec": {"template": template},
+    }
+    key = "/registry/jobs/default/j"
+    read = orjson.loads(values.from_etcd(key, values.to_etcd(key, stamp(job))).at(5))
+    assert read["metadata"]["labels"] == {"job-name": "j"}
+    assert read["spec"]["completionMode"] == "NonIndexed"
+    assert read["spec"]["template"]["spec"]["dnsPolicy"] == "ClusterFirst"
+    claim: dict[str, Any] = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "metadata": meta,
+        "status": {},
+    }
+    key = "/registry/persistentvolumeclaims/default/j"
+    read = orjson.loads(values.from_etcd(key, values.to_etcd(key, stamp(claim))).at(5))
+    assert read["status"] == {"phase": "Pending"}
+
+
 names = st.text(alphabet='abc"\\/{}[]<>é\n', min_size=1, max_size=8)
 
 

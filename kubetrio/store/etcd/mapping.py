@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,6 +28,9 @@ from kubetrio.store.model import (
 LOG = Log("kubetrio.store")
 BARRIER = b"\0barrier"
 """Behind the prefix, a key that is written where etcd's word on progress is not to be trusted."""
+PROTOBUF = b"k8s\0"
+"""Prefix of values in protobuf."""
+RECENT_BYTES = 1 << 20
 CONVERTED_AT_ONCE = 8
 """Values that are converted between two looks of the event loop at other tasks."""
 
@@ -68,6 +72,43 @@ class Mapping:
     cipher: Cipher = field(default_factory=NoCipher)
 
 
+class RecentWrites:
+    """Values that this replica has written, by what etcd has of them; each is taken once.
+
+    A replica hears of its own writes, too, and need not convert them back.  Only protobuf is kept:
+    the members of JSON come back in another order.
+
+    Args:
+        most: bytes of both forms that are kept; the oldest go first.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._values: OrderedDict[tuple[str, bytes], Stamped] = OrderedDict()
+
+    def put(self, key: str, data: bytes, value: Stamped) -> None:
+        """Keep a value that is about to be written."""
+        if not data.startswith(PROTOBUF) or (key, data) in self._values:
+            return
+        self._values[key, data] = value
+        self._size += _size(data, value)
+        while self._size > self._most:
+            (_, oldest), gone = self._values.popitem(last=False)
+            self._size -= _size(oldest, gone)
+
+    def take(self, key: str, data: bytes) -> Stamped | None:
+        """Return a value, and forget it; None where it is not kept."""
+        value = self._values.pop((key, data), None)
+        if value is not None:
+            self._size -= _size(data, value)
+        return value
+
+
+def _size(data: bytes, value: Stamped) -> int:
+    return len(data) + len(value.before) + len(value.after)
+
+
 class Translation:
     """States and changes of etcd as the store has them, now and of the past.
 
@@ -92,6 +133,7 @@ class Translation:
         self.cipher = mapping.cipher
         self.barrier = mapping.keys.everything[0] + BARRIER
         self.unreadable: set[str] = set()
+        self._recent = RecentWrites(RECENT_BYTES)
 
     async def to_etcd(self, key: str, value: Stamped) -> tuple[bytes, bytes]:
         """Return the key and the value that etcd has.
@@ -102,6 +144,7 @@ class Translation:
         """
         name = self.keys.to_etcd(key)
         data = self._values.to_etcd(key, value)
+        self._recent.put(key, data, value)
         return name, await self.cipher.encrypt(StoredValue(key, name, data))
 
     def key_of(self, kv: requests.KeyValue) -> str | None:
@@ -141,7 +184,8 @@ class Translation:
         self, key: str, kv: requests.KeyValue, data: bytes, *, stale: bool
     ) -> KeyValue | None:
         try:
-            value = self._values.from_etcd(key, data).at(kv.revision)
+            stamped = self._recent.take(key, data) or self._values.from_etcd(key, data)
+            value = stamped.at(kv.revision)
         except Unreadable as error:
             self._log(key, error)
             return None

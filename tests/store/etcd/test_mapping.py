@@ -7,7 +7,7 @@ import pytest
 from kubetrio.store.cipher import UNREADABLE
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd import requests
-from kubetrio.store.etcd.mapping import Mapping, Translation
+from kubetrio.store.etcd.mapping import Mapping, RecentWrites, Translation
 from kubetrio.store.etcd.undecryptable import Undecryptable
 from kubetrio.store.model import Event, EventType, KeyValue, Stamped
 from kubetrio.testing.etcdstore import PlainKeys, PlainValues, Rot13, stored
@@ -132,3 +132,18 @@ async def test_what_would_be_stored_otherwise_is_stale() -> None:
     assert (written.value, written.stale, plain.stale) == (b"rev=7;x", False, True)
     [moved] = await translation.states([kv(b"/t/elsewhere", data, 9)])
     assert isinstance(moved, Undecryptable)
+
+
+def test_recent_writes_are_taken_once() -> None:
+    """By key and bytes; protobuf alone, and so many bytes."""
+    recent = RecentWrites(100)
+    recent.put("a", b"k8s\0one", VALUE)
+    recent.put("j", b'{"kind":"x"}', VALUE)
+    assert recent.take("b", b"k8s\0one") is None
+    assert recent.take("j", b'{"kind":"x"}') is None
+    assert recent.take("a", b"k8s\0one") == VALUE
+    assert recent.take("a", b"k8s\0one") is None
+    for name in "abcdefgh":
+        recent.put(name, b"k8s\0" + b"x" * 30, VALUE)
+    kept = [name for name in "abcdefgh" if recent.take(name, b"k8s\0" + b"x" * 30)]
+    assert kept == ["g", "h"]
