@@ -65,9 +65,16 @@ class EtcdPlace:
 
     @property
     def client(self) -> ClientSettings:
-        """Settings of a client."""
+        """Settings of a client.
+
+        Raises:
+            MigrationError: a URL is none.
+        """
         tls = TlsFiles(ca=self.ca, cert=self.cert, key=self.key)
-        return ClientSettings(endpoints=self.servers, tls=tls)
+        try:
+            return ClientSettings(endpoints=self.servers, tls=tls)
+        except ValueError as error:
+            raise MigrationError(f"--etcd-servers: {error}") from error
 
     def mapping(self, cipher: Cipher) -> Mapping:
         """Return the mapping of keys and values.

@@ -36,6 +36,12 @@ def test_a_place() -> None:
     assert folder_of(SECRET) == "/registry/secrets/"
 
 
+def test_a_place_that_is_none() -> None:
+    """The error names the flag."""
+    with pytest.raises(MigrationError, match="--etcd-servers: ftp://a: not a URL of etcd"):
+        assert EtcdPlace(servers=("ftp://a",)).client
+
+
 async def test_ciphers(tmp_path: Path) -> None:
     """By a file, or none; errors name the flag."""
     async with open_cipher(None, Env()) as cipher:

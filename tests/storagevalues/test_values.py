@@ -175,7 +175,7 @@ def test_leases_of_servers_are_endpoints() -> None:
 def test_former_versions_are_read() -> None:
     """What another release stored: converted where they differ, renamed where not."""
     hpa = "/registry/horizontalpodautoscalers/default/h"
-    old = {
+    old: dict[str, Any] = {
         "kind": "HorizontalPodAutoscaler",
         "apiVersion": "autoscaling/v1",
         "metadata": {"name": "h", "namespace": "default", "uid": "u"},

@@ -67,7 +67,7 @@ async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Sto
             history_window_s=storage.history_window_s,
         )
     except ValueError as error:
-        raise StoreUnavailable(str(error)) from error
+        raise StoreUnavailable(f"etcd: {error}") from error
     lock = DirectoryLock(config.data_dir)
     try:
         leave(config.data_dir, Remote(storage.etcd_servers, storage.etcd_prefix))

@@ -67,6 +67,9 @@ class ClientSettings:
         max_request_bytes: largest request that is sent; etcd takes 1.5 MiB unless told otherwise
             (``--max-request-bytes``), and refuses larger ones itself.
         pool: how members are dialled and watched over.
+
+    Raises:
+        ValueError: an endpoint is none.
     """
 
     endpoints: Sequence[str]
@@ -74,6 +77,11 @@ class ClientSettings:
     call_timeout_s: float = 10.0
     max_request_bytes: int = 2**31 - 1
     pool: PoolSettings = field(default_factory=PoolSettings)
+
+    def __post_init__(self) -> None:
+        """Check endpoints."""
+        for url in self.endpoints:
+            endpoint_of(url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
