@@ -250,7 +250,7 @@ class CRDController(Reconciler):
             if (end := self._cleaning.pop(key, None)) is not None:
                 end()
             return
-        await self._name(key, definition)
+        await self._name(key)
         definition = await self._read(key) or definition
         if is_true(definition, "NamesAccepted") and not is_true(definition, "Established"):
             condition = conditions.established(definition)
@@ -306,18 +306,28 @@ class CRDController(Reconciler):
                     return False
         return True
 
-    async def _name(self, key: str, definition: Object) -> None:
-        """Give a definition the names that no other one has."""
+    async def _name(self, key: str) -> None:
+        """Give a definition the names that no other one has.
+
+        Other replicas do so too: what they write in the meantime stays, and is judged when its
+        event comes.
+        """
+        definition = await self._read(key)  # now, as the names of its group are
+        if definition is None:
+            return
         spec = definition["spec"]
-        status = definition.get("status") or {}
-        if spec["names"] == status.get("acceptedNames"):
+        judged = spec["names"], (definition.get("status") or {}).get("acceptedNames")
+        if judged[0] == judged[1]:
             return
         group = self._group(spec["group"])
         names = conditions.accept_names(definition, group)
         now = format_time(self._env.now())
 
         def named(old: Object) -> Object:
-            new = {**old, "status": {**(old.get("status") or {}), "acceptedNames": names.accepted}}
+            status = old.get("status") or {}
+            if (old["spec"]["names"], status.get("acceptedNames")) != judged:
+                return old
+            new = {**old, "status": {**status, "acceptedNames": names.accepted}}
             new = with_condition(new, "NamesAccepted", names.names, now)
             if names.established is not None:
                 new = with_condition(new, "Established", names.established, now)
