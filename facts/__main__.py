@@ -7,7 +7,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from facts import check, compare, etcd, generate, help_text, scaffold, server, source, storage
+from facts import (
+    check,
+    compare,
+    etcd,
+    generate,
+    help_text,
+    scaffold,
+    server,
+    source,
+    storage,
+    stubs,
+)
 from facts.client import Client, from_kubeconfig, target
 from facts.documents import dump
 
@@ -35,6 +46,10 @@ write the skeleton of what is said of it by hand, and print what is missing of a
 The messages of etcd are facts too; they are read from a checkout of it:
 
   python -m facts etcd etcd
+
+Types of built-in objects for Python programs are made of the facts that are there:
+
+  python -m facts stubs
 
 Where and in which version kinds are kept in etcd is compared with upstream's test of that:
 
@@ -76,6 +91,10 @@ is made where there is none.  What is missing then is said by check.
 ETCD = """\
 Write the numbers of the fields of etcd's messages into the module of the package that has them.
 They are read from the .proto files in a checkout of etcd (api/); nothing is run.
+"""
+STUBS = """\
+Write a stub for type checkers for each package of types, of the facts in schemas/: a TypedDict for
+each kind and what it consists of.
 """
 STORAGE = """\
 Print what differs between the folders and versions in which kube-apiserver keeps kinds in etcd, by
@@ -144,6 +163,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "output", type=Path, nargs="?", default=etcd.MODULE, help="the module; that of the package"
     )
+    made = command("stubs", STUBS)
+    made.add_argument(
+        "output", type=Path, nargs="?", default=stubs.FOLDER, help="folder; that of the package"
+    )
     made = command("storage", STORAGE)
     made.add_argument("tree", type=Path, help="root of a Kubernetes checkout")
     return top
@@ -199,6 +222,8 @@ def run(arguments: argparse.Namespace) -> Iterator[str]:
             yield from check.check()
         case "etcd":
             yield from etcd.make(arguments.tree, arguments.output)
+        case "stubs":
+            yield from stubs.make(arguments.output)
         case "storage":
             yield from storage.check(arguments.tree)
         case "scaffold":

@@ -26,7 +26,7 @@ from trio.testing import MockClock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kubetrio.client.client import Client, Event
+from kubetrio.client import Client, Event
 from kubetrio.env import seeded
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import stamp

@@ -11,7 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, overload
 
 from kubetrio.client import LOOPBACK, Client, Event
 from kubetrio.config import Config
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kubetrio.env import Env
     from kubetrio.faults import Injector, Rule
     from kubetrio.machinery.identity import UserInfo
-    from kubetrio.schema.kind import Kind
+    from kubetrio.schema.kind import Kind, ObjectT
     from kubetrio.server import Server
     from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
@@ -208,18 +208,25 @@ class AsyncioClient:
         self._call = call
         self._run = run
         self._client = client
-        self.get = _awaited(call, client.get)
-        self.list = _awaited(call, client.list)
-        self.create = _awaited(call, client.create)
-        self.update = _awaited(call, client.update)
-        self.patch = _awaited(call, client.patch)
-        self.apply = _awaited(call, client.apply)
-        self.delete = _awaited(call, client.delete)
-        self.delete_collection = _awaited(call, client.delete_collection)
+        awaits = _awaits(call)
+        self.get = awaits(client.get)
+        self.list = awaits(client.list)
+        self.create = awaits(client.create)
+        self.update = awaits(client.update)
+        self.patch = awaits(client.patch)
+        self.apply = awaits(client.apply)
+        self.delete = awaits(client.delete)
+        self.delete_collection = awaits(client.delete_collection)
 
-    def kind(self, api_version: str, kind: str) -> Kind:
+    @overload
+    def kind(self, of: type[ObjectT], /) -> Kind[ObjectT]: ...
+
+    @overload
+    def kind(self, api_version: str, kind: str, /) -> Kind: ...
+
+    def kind(self, of: type[Any] | str, kind: str = "", /) -> Kind[Any]:
         """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
-        return self._client.kind(api_version, kind)
+        return self._client.kind(of, kind) if isinstance(of, str) else self._client.kind(of)
 
     def as_user(self, user: UserInfo) -> AsyncioClient:
         """Return a client that acts as another user."""
@@ -227,8 +234,8 @@ class AsyncioClient:
 
     @asynccontextmanager
     async def watch(
-        self, kind: Kind, namespace: str = "", **how: Any
-    ) -> AsyncIterator[AsyncIterator[Event]]:
+        self, kind: Kind[ObjectT], namespace: str = "", **how: Any
+    ) -> AsyncIterator[AsyncIterator[Event[ObjectT]]]:
         """Events of a collection, for as long as a block lasts.
 
         Args:
@@ -247,18 +254,25 @@ class AsyncioClient:
         finally:
             cancel()
 
-    async def _events(self, held: HeldWatch) -> AsyncIterator[Event]:
+    async def _events(self, held: HeldWatch[ObjectT]) -> AsyncIterator[Event[ObjectT]]:
         while (event := await self._call(held.next)) is not None:
             yield event
 
 
-def _awaited(call: Call, method: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    @wraps(method)
-    async def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        found: T = await call(partial(method, *args, **kwargs))
-        return found
+def _awaits(
+    call: Call,
+) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Coroutine[Any, Any, T]]]:
+    """Return what makes a method of the server's run one that is awaited here."""
 
-    return called
+    def awaited(method: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(method)
+        async def called(*args: P.args, **kwargs: P.kwargs) -> T:
+            found: T = await call(partial(method, *args, **kwargs))
+            return found
+
+        return called
+
+    return awaited
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:

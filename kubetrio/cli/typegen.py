@@ -18,25 +18,27 @@ HEAD = '''\
 from typing import Any, Literal, NotRequired, TypedDict
 
 
-class ObjectMeta(TypedDict, total=False):
+class ObjectMeta(TypedDict):
     """Metadata of an object."""
 
     name: str
-    generateName: str
-    namespace: str
-    uid: str
-    resourceVersion: str
-    generation: int
-    creationTimestamp: str
-    deletionTimestamp: str
-    deletionGracePeriodSeconds: int
-    labels: dict[str, str]
-    annotations: dict[str, str]
-    finalizers: list[str]
-    ownerReferences: list[dict[str, Any]]
-    managedFields: list[dict[str, Any]]
+    generateName: NotRequired[str]
+    namespace: NotRequired[str]
+    uid: NotRequired[str]
+    resourceVersion: NotRequired[str]
+    generation: NotRequired[int]
+    creationTimestamp: NotRequired[str]
+    deletionTimestamp: NotRequired[str]
+    deletionGracePeriodSeconds: NotRequired[int]
+    labels: NotRequired[dict[str, str]]
+    annotations: NotRequired[dict[str, str]]
+    finalizers: NotRequired[list[str]]
+    ownerReferences: NotRequired[list[dict[str, Any]]]
+    managedFields: NotRequired[list[dict[str, Any]]]
 '''
 SIMPLE = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
+NAMES = frozenset({*SIMPLE.values(), "dict", "list"})
+"""Names that annotations use: a member of such a name would hide them in a class."""
 LONGEST_DOC = 90
 
 
@@ -140,15 +142,31 @@ def _class(written: _Written, schema: Schema, wanted: str) -> str:
     for key, below in schema["properties"].items():
         found = _type(written, below, name + key[:1].upper() + _identifier(key[1:]))
         members[key] = found if key in required else f"NotRequired[{found}]"
-    if all(key.isidentifier() and not keyword.iskeyword(key) for key in members):
-        lines = [f"class {name}(TypedDict):", f'    """{_doc(schema, name)}"""', ""]
+    written.texts.append(class_text(name, members, _doc(schema, name)))
+    return name
+
+
+def class_text(name: str, members: Mapping[str, str], doc: str) -> str:
+    """The text of a ``TypedDict``.
+
+    Args:
+        name: of the class.
+        members: annotations by name.
+        doc: its docstring.
+    """
+    if all(map(_attribute, members)):
+        lines = [f"class {name}(TypedDict):", f'    """{doc}"""', ""]
         lines += [f"    {key}: {found}" for key, found in members.items()]
     else:  # a member such as "in" or "$ref" can only be written so
         lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
         lines += [f"        {json.dumps(key)}: {found}," for key, found in members.items()]
         lines += ["    },", ")"]
-    written.texts.append("\n".join(lines) + "\n")
-    return name
+    return "\n".join(lines) + "\n"
+
+
+def _attribute(key: str) -> bool:
+    """Whether a member can be written as one of a class."""
+    return key.isidentifier() and not keyword.iskeyword(key) and key not in NAMES
 
 
 def _identifier(text: str) -> str:
@@ -156,7 +174,13 @@ def _identifier(text: str) -> str:
 
 
 def _doc(schema: Schema, name: str) -> str:
-    """The first sentence of what a schema says of itself."""
-    said = " ".join(str(schema.get("description") or "").split())
+    return first_sentence(str(schema.get("description") or "")) or (
+        f"See the definition of {name}."
+    )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, as a docstring has it; empty where there is none."""
+    said = " ".join(text.split())
     first = said.partition(". ")[0].rstrip(".").replace("\\", "/").replace('"', "'")
-    return f"{first[:LONGEST_DOC].rstrip()}." if first else f"See the definition of {name}."
+    return f"{first[:LONGEST_DOC].rstrip()}." if first else ""

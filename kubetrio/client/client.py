@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Literal, NamedTuple
-from urllib.parse import quote, urlencode
+from typing import Any, Literal, get_args, get_type_hints, overload
 
 import orjson
 import trio
 
 from kubetrio.api.pipeline import Handle
-from kubetrio.api.request import Request, by_name
-from kubetrio.api.response import AnyResponse, StreamResponse, TunnelResponse
-from kubetrio.client.streams import Lines, joined, lines_of
+from kubetrio.api.response import StreamResponse
+from kubetrio.client.answers import Events, Listed
+from kubetrio.client.calling import Caller, path_of
+from kubetrio.client.streams import lines_of
 from kubetrio.machinery.identity import MASTERS, UserInfo
 from kubetrio.machinery.names import GroupVersion
 from kubetrio.machinery.status import ApiError
-from kubetrio.schema.kind import Kind
+from kubetrio.schema.kind import Kind, ObjectT
 from kubetrio.schema.registry import LiveRegistry
 
 Object = dict[str, Any]
@@ -39,60 +39,6 @@ PATCHES: Mapping[PatchType, bytes] = {
     "strategic": b"application/strategic-merge-patch+json",
 }
 APPLY = b"application/apply-patch+yaml"
-JSON = b"application/json"
-
-
-class WrongThreadError(RuntimeError):
-    """A client was used outside the run of its server; the text says which client to use there."""
-
-
-class Listed(NamedTuple):
-    """A page of a list.
-
-    Args:
-        items: the objects.
-        resource_version: at which they were read.
-        token: continues the list; empty at its end.
-    """
-
-    items: list[Object]
-    resource_version: str
-    token: str
-
-
-class Event(NamedTuple):
-    """One event of a watch.
-
-    Args:
-        type: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``.
-        object: the object, or of a bookmark its revision only.
-    """
-
-    type: str
-    object: Object
-
-
-class Events:
-    """The events of a watch; taking one raises the `ApiError` that ends it.
-
-    Args:
-        lines: of the stream.
-    """
-
-    def __init__(self, lines: Lines) -> None:
-        self._lines = lines
-
-    def __aiter__(self) -> Events:
-        return self
-
-    async def __anext__(self) -> Event:
-        line = await self._lines.next()
-        if not line:
-            raise StopAsyncIteration
-        event = orjson.loads(line)
-        if event["type"] == "ERROR":
-            raise ApiError.of(event["object"])
-        return Event(event["type"], event["object"])
 
 
 class Client:
@@ -115,24 +61,34 @@ class Client:
         user_agent: str = "kubetrio",
         home: trio.lowlevel.TrioToken | None = None,
     ) -> None:
-        self._handle = handle
-        self._home = home
+        self._caller = Caller(handle, user, user_agent, home)
         self._registry = registry
-        self._user = user
-        self._agent = user_agent.encode()
 
     def as_user(self, user: UserInfo) -> Client:
         """Return a client that acts as another user."""
-        agent = self._agent.decode()
-        return Client(self._handle, self._registry, user, user_agent=agent, home=self._home)
+        of = self._caller
+        return Client(of.handle, self._registry, user, user_agent=of.user_agent, home=of.home)
 
-    def kind(self, api_version: str, kind: str) -> Kind:
-        """The kind of objects by what they say of themselves.
+    @overload
+    def kind(self, of: type[ObjectT], /) -> Kind[ObjectT]: ...
+
+    @overload
+    def kind(self, api_version: str, kind: str, /) -> Kind: ...
+
+    def kind(self, of: type[Any] | str, kind: str = "", /) -> Kind[Any]:
+        """The kind of objects by what they say of themselves, or by the type that they have.
+
+        Args:
+            of: their ``apiVersion``; or a type of `kubetrio.types` or of ``kubetrio gen-types``,
+                which objects of this kind then have.
+            kind: their ``kind``, beside an ``apiVersion``.
 
         Raises:
             ApiError: 404, it is not served.
+            TypeError: the type does not say which kind it is of.
             ValueError: no ``apiVersion``.
         """
+        api_version, kind = (of, kind) if isinstance(of, str) else _said_by(of)
         for candidate in self._registry.current.by_group_version.get(
             GroupVersion.parse(api_version), ()
         ):
@@ -143,26 +99,42 @@ class Client:
 
     # ------------------------------------------------------------------ reads
 
+    @overload
+    async def get(
+        self, kind: Kind[ObjectT], name: str, namespace: str = "", *, resource_version: str = ""
+    ) -> ObjectT: ...
+
+    @overload
     async def get(
         self,
-        kind: Kind,
+        kind: Kind[Any],
+        name: str,
+        namespace: str = "",
+        *,
+        subresource: str,
+        resource_version: str = "",
+    ) -> Object: ...
+
+    async def get(
+        self,
+        kind: Kind[Any],
         name: str,
         namespace: str = "",
         *,
         subresource: str = "",
         resource_version: str = "",
-    ) -> Object:
+    ) -> Any:
         """One object, or what a subresource answers about it.
 
         Raises:
             ApiError: 403, 404, 429 and others.
         """
         query = {"resourceVersion": resource_version}
-        return await self._object("GET", _path(kind, namespace, name, subresource), query)
+        return await self._caller.call("GET", path_of(kind, namespace, name, subresource), query)
 
     async def list(
         self,
-        kind: Kind,
+        kind: Kind[ObjectT],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -170,7 +142,7 @@ class Client:
         limit: int = 0,
         token: str = "",
         resource_version: str = "",
-    ) -> Listed:
+    ) -> Listed[ObjectT]:
         """A collection, or a page of it.
 
         Args:
@@ -192,7 +164,7 @@ class Client:
             "continue": token,
             "resourceVersion": resource_version,
         }
-        whole = await self._object("GET", _path(kind, namespace), query)
+        whole: Any = await self._caller.call("GET", path_of(kind, namespace), query)
         meta = whole["metadata"]
         for item in whole["items"]:
             item["kind"], item["apiVersion"] = kind.kind, kind.api_version
@@ -200,7 +172,7 @@ class Client:
 
     def watch(
         self,
-        kind: Kind,
+        kind: Kind[ObjectT],
         namespace: str = "",
         *,
         resource_version: str = "",
@@ -208,7 +180,7 @@ class Client:
         field_selector: str = "",
         bookmarks: bool = False,
         timeout_s: int = 0,
-    ) -> AbstractAsyncContextManager[Events]:
+    ) -> AbstractAsyncContextManager[Events[ObjectT]]:
         """Events of a collection, for as long as a block lasts.
 
         A watcher that does not take its events is served by the rules for slow clients: it reads
@@ -234,11 +206,11 @@ class Client:
             "allowWatchBookmarks": "1" if bookmarks else "",
             "timeoutSeconds": str(timeout_s or ""),
         }
-        return self._watch(_path(kind, namespace), query)
+        return self._watch(path_of(kind, namespace), query)
 
     @asynccontextmanager
-    async def _watch(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Events]:
-        response = await self._answer("GET", path, query)
+    async def _watch(self, path: str, query: Mapping[str, str]) -> AsyncIterator[Events[Any]]:
+        response = await self._caller.answer("GET", path, query)
         if not isinstance(response, StreamResponse):
             raise TypeError("a watch is a stream")
         async with lines_of(response) as lines:
@@ -246,6 +218,7 @@ class Client:
 
     # ------------------------------------------------------------------ writes
 
+    @overload
     async def create(
         self,
         obj: Object,
@@ -254,7 +227,33 @@ class Client:
         name: str = "",
         dry_run: bool = False,
         field_manager: str = "",
-    ) -> Object:
+    ) -> Object: ...
+
+    @overload
+    async def create(
+        self, obj: ObjectT, *, dry_run: bool = False, field_manager: str = ""
+    ) -> ObjectT: ...
+
+    @overload
+    async def create(
+        self,
+        obj: Mapping[str, object],
+        *,
+        subresource: str,
+        name: str,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Object: ...
+
+    async def create(
+        self,
+        obj: Any,
+        *,
+        subresource: str = "",
+        name: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Any:
         """A new object, or one posted to a subresource of ``name`` (a Binding, an Eviction, …).
 
         Raises:
@@ -262,18 +261,40 @@ class Client:
         """
         kind = self._kind_below(obj, subresource)
         namespace = (obj.get("metadata") or {}).get("namespace", "")
-        path = _path(kind, namespace, name if subresource else "", subresource)
-        return await self._object("POST", path, _how(dry_run, field_manager), obj)
+        path = path_of(kind, namespace, name if subresource else "", subresource)
+        return await self._caller.call("POST", path, _how(dry_run, field_manager), obj)
 
+    @overload
     async def update(
         self,
         obj: Object,
         *,
-        kind: Kind | None = None,
+        kind: Kind[Any] | None = None,
         subresource: str = "",
         dry_run: bool = False,
         field_manager: str = "",
-    ) -> Object:
+    ) -> Object: ...
+
+    @overload
+    async def update(
+        self,
+        obj: ObjectT,
+        *,
+        kind: Kind[Any] | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> ObjectT: ...
+
+    async def update(
+        self,
+        obj: Any,
+        *,
+        kind: Kind[Any] | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Any:
         """An object replaced.
 
         Args:
@@ -287,12 +308,39 @@ class Client:
             ApiError: 400, 403, 404, 409 (another client was faster), 422, 429 and others.
         """
         kind, meta = kind or self.kind(obj["apiVersion"], obj["kind"]), obj["metadata"]
-        path = _path(kind, meta.get("namespace", ""), meta["name"], subresource)
-        return await self._object("PUT", path, _how(dry_run, field_manager), obj)
+        path = path_of(kind, meta.get("namespace", ""), meta["name"], subresource)
+        return await self._caller.call("PUT", path, _how(dry_run, field_manager), obj)
+
+    @overload
+    async def patch(
+        self,
+        kind: Kind[ObjectT],
+        name: str,
+        patch: Object | Sequence[Object],
+        namespace: str = "",
+        *,
+        how: PatchType = "merge",
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> ObjectT: ...
+
+    @overload
+    async def patch(
+        self,
+        kind: Kind[Any],
+        name: str,
+        patch: Object | Sequence[Object],
+        namespace: str = "",
+        *,
+        how: PatchType = "merge",
+        subresource: str,
+        dry_run: bool = False,
+        field_manager: str = "",
+    ) -> Object: ...
 
     async def patch(
         self,
-        kind: Kind,
+        kind: Kind[Any],
         name: str,
         patch: Object | Sequence[Object],
         namespace: str = "",
@@ -301,7 +349,7 @@ class Client:
         subresource: str = "",
         dry_run: bool = False,
         field_manager: str = "",
-    ) -> Object:
+    ) -> Any:
         """An object changed in part.
 
         Args:
@@ -317,21 +365,45 @@ class Client:
         Raises:
             ApiError: 400, 403, 404, 409, 415, 422, 429 and others.
         """
-        path = _path(kind, namespace, name, subresource)
+        path = path_of(kind, namespace, name, subresource)
         query = _how(dry_run, field_manager)
         body = orjson.dumps(patch)
-        return await self._object("PATCH", path, query, body=body, media=PATCHES[how])
+        return await self._caller.call("PATCH", path, query, body=body, media=PATCHES[how])
 
+    @overload
     async def apply(
         self,
         configuration: Object,
         *,
         field_manager: str,
         force: bool = False,
-        kind: Kind | None = None,
+        kind: Kind[Any] | None = None,
         subresource: str = "",
         dry_run: bool = False,
-    ) -> Object:
+    ) -> Object: ...
+
+    @overload
+    async def apply(
+        self,
+        configuration: ObjectT,
+        *,
+        field_manager: str,
+        force: bool = False,
+        kind: Kind[Any] | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> ObjectT: ...
+
+    async def apply(
+        self,
+        configuration: Any,
+        *,
+        field_manager: str,
+        force: bool = False,
+        kind: Kind[Any] | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Any:
         """Server-side apply.
 
         Args:
@@ -347,12 +419,14 @@ class Client:
         """
         kind = kind or self.kind(configuration["apiVersion"], configuration["kind"])
         meta = configuration["metadata"]
-        path = _path(kind, meta.get("namespace", ""), meta["name"], subresource)
+        path = path_of(kind, meta.get("namespace", ""), meta["name"], subresource)
         how = {**_how(dry_run, field_manager), "force": "1" if force else ""}
         body = orjson.dumps(configuration)
-        return await self._object("PATCH", path, how, body=body, media=APPLY)
+        return await self._caller.call("PATCH", path, how, body=body, media=APPLY)
 
-    async def delete(self, kind: Kind, name: str, namespace: str = "", **options: Any) -> Object:
+    async def delete(
+        self, kind: Kind[Any], name: str, namespace: str = "", **options: Any
+    ) -> Object:
         """An object deleted, or on its way: its last state, or a ``Status``.
 
         Args:
@@ -364,11 +438,11 @@ class Client:
         Raises:
             ApiError: 403, 404, 409, 422, 429 and others.
         """
-        return await self._delete(_path(kind, namespace, name), {}, options)
+        return await self._delete(path_of(kind, namespace, name), {}, options)
 
     async def delete_collection(
         self,
-        kind: Kind,
+        kind: Kind[Any],
         namespace: str = "",
         *,
         label_selector: str = "",
@@ -381,15 +455,15 @@ class Client:
             ApiError: 400, 403, 422, 429 and others.
         """
         query = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        return await self._delete(_path(kind, namespace), query, options)
+        return await self._delete(path_of(kind, namespace), query, options)
 
     async def _delete(self, path: str, query: Mapping[str, str], options: Object) -> Object:
         body = b""
         if options:
             body = orjson.dumps({"kind": "DeleteOptions", "apiVersion": "v1", **options})
-        return await self._object("DELETE", path, query, body=body)
+        return await self._caller.call("DELETE", path, query, body=body)
 
-    def _kind_below(self, obj: Object, subresource: str) -> Kind:
+    def _kind_below(self, obj: Mapping[str, Any], subresource: str) -> Kind:
         """The kind whose path an object is posted to."""
         if not subresource:
             return self.kind(obj["apiVersion"], obj["kind"])
@@ -399,99 +473,18 @@ class Client:
                 return kind
         raise ApiError(404, "NotFound", f'no subresource "{subresource}" takes a {obj["kind"]}')
 
-    # ------------------------------------------------------------------ the pipeline
 
-    async def _object(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        given: Object | None = None,
-        *,
-        body: bytes = b"",
-        media: bytes = JSON,
-    ) -> Object:
-        response = await self._answer(method, path, query, given, body=body, media=media)
-        body = await joined(response)
-        if not _is_json(response):
-            raise TypeError(f"{path} answers with something that is no object")
-        obj: Object = orjson.loads(body)
-        return obj
-
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        given: Object | None = None,
-        *,
-        body: bytes = b"",
-        media: bytes = JSON,
-    ) -> AnyResponse:
-        if self._home is not None:
-            _see_home(self._home)
-        raw = [(b"accept", JSON), (b"user-agent", self._agent)]
-        if body or given is not None:
-            raw.append((b"content-type", media))
-
-        async def read_body(_: int) -> bytes:
-            return body
-
-        request = Request(
-            method=method,
-            raw_path=path,
-            raw_query=urlencode({key: value for key, value in query.items() if value}),
-            headers=by_name(raw),
-            raw_headers=raw,
-            read_body=read_body,
-            certificate=self._user,
-            ready=True,
-            given=given,
-        )
-        response = await self._handle(request)
-        if response.status >= 400:
-            raise await _failure(response)
-        return response
-
-
-def _see_home(home: trio.lowlevel.TrioToken) -> None:
-    """Refuse a call from outside the run of the server.
+def _said_by(of: type[Any]) -> tuple[str, str]:
+    """The ``apiVersion`` and ``kind`` that a ``TypedDict`` says its objects have.
 
     Raises:
-        WrongThreadError: it is another run, or none.
+        TypeError: it does not say so.
     """
-    try:
-        here = trio.lowlevel.current_trio_token()
-    except RuntimeError:
-        here = None
-    if here is not home:
-        raise WrongThreadError(
-            "this client belongs to the Trio run of its server: outside it use handle.client(), "
-            "where handle is what in_thread or aio.open_server gave, or handle.call(fn, ...)"
-        )
-
-
-async def _failure(response: AnyResponse) -> ApiError:
-    """The failure of an answer, which is a ``Status`` or text, as from flow control."""
-    body = await joined(response)
-    if _is_json(response):
-        return ApiError.of(orjson.loads(body))
-    after = next((value for name, value in response.headers if name == b"Retry-After"), b"")
-    seconds = int(after) if after.isdigit() else None
-    return ApiError.of_text(response.status, body.decode(errors="replace"), seconds)
-
-
-def _is_json(response: AnyResponse) -> bool:
-    return not isinstance(response, TunnelResponse) and response.content_type.startswith(JSON)
-
-
-def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
-    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
-    inside = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
-    path = f"{root}{inside}/{kind.resource}"
-    for part in filter(None, (name, subresource)):
-        path += f"/{quote(part, safe='')}"
-    return path
+    hints = get_type_hints(of)
+    match [get_args(hints.get(member)) for member in ("apiVersion", "kind")]:
+        case [(str(api_version),), (str(kind),)]:
+            return api_version, kind
+    raise TypeError(f"{of.__name__} does not say its apiVersion and kind, each as a Literal")
 
 
 def _how(dry_run: bool, field_manager: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ Source: controller-runtime for the words (manager, reconciler, request, owns); c
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import trio
 
@@ -15,6 +15,7 @@ from kubetrio.embedding.informer import EVERYTHING, Informer, Selection, key_of
 from kubetrio.informers.workqueue import ShutDown, WorkQueue
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
+from kubetrio.schema.kind import ObjectT
 
 Object = dict[str, Any]
 log = Log("kubetrio.embedding")
@@ -51,15 +52,15 @@ class Controller:
         self._reconcile = reconcile
         self._workers = workers
         self._queue = WorkQueue(name)
-        self._informers: list[Informer] = []
+        self._informers: list[Informer[Any]] = []
 
-    def follows(self, informer: Informer) -> Controller:
+    def follows(self, informer: Informer[Any]) -> Controller:
         """Look at each object of an informer when it changes; returns this controller."""
         self._informers.append(informer)
         informer.on_change(lambda old, new: self._queue.add(key_of(new or old or {})))
         return self
 
-    def owns(self, informer: Informer, kind: str) -> Controller:
+    def owns(self, informer: Informer[Any], kind: str) -> Controller:
         """Look at the owner of each object of an informer; returns this controller.
 
         Args:
@@ -136,37 +137,58 @@ class Manager:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._informers: dict[tuple[str, str, Selection], Informer] = {}
+        self._informers: dict[tuple[str, str, Selection], Informer[Any]] = {}
         self._controllers: list[Controller] = []
 
+    @overload
     def informer(
         self,
-        api_version: str,
+        of: type[ObjectT],
+        kind: Literal[""] = "",
+        selection: Selection = EVERYTHING,
+        *,
+        resync_s: float = 0.0,
+    ) -> Informer[ObjectT]: ...
+
+    @overload
+    def informer(
+        self,
+        of: str,
         kind: str,
         selection: Selection = EVERYTHING,
         *,
         resync_s: float = 0.0,
-    ) -> Informer:
+    ) -> Informer: ...
+
+    def informer(
+        self,
+        of: type[Any] | str,
+        kind: str = "",
+        selection: Selection = EVERYTHING,
+        *,
+        resync_s: float = 0.0,
+    ) -> Informer[Any]:
         """Return the informer of a kind, the same each time.
 
         Args:
-            api_version: as objects say it, such as ``apps/v1``.
-            kind: as objects say it.
+            of: ``apiVersion`` of the objects, or their type; see `kubetrio.client.Client.kind`.
+            kind: as objects say it, beside an ``apiVersion``.
             selection: which of them.
             resync_s: of a new informer, as of `Informer`.
 
         Raises:
             ApiError: 404, the kind is not served.
+            TypeError: the type does not say which kind it is of.
         """
-        key = (api_version, kind, selection)
+        found = self.client.kind(of, kind) if isinstance(of, str) else self.client.kind(of)
+        key = (found.api_version, found.kind, selection)
         if key not in self._informers:
-            found = self.client.kind(api_version, kind)
             made = Informer(self.client, found, selection, resync_s=resync_s)
             self._informers[key] = made
         return self._informers[key]
 
     def controller(
-        self, name: str, reconcile: Reconcile, informer: Informer, *, workers: int = 1
+        self, name: str, reconcile: Reconcile, informer: Informer[Any], *, workers: int = 1
     ) -> Controller:
         """Add a controller of the objects of an informer.
 

@@ -9,21 +9,17 @@ Source: client-go, ``tools/cache`` (Reflector, SharedIndexInformer) for the word
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn
 
 import trio
 
-from kubetrio.client.client import Client, Event
+from kubetrio.client import Client, Event
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
-from kubetrio.schema.kind import Kind
-
-Object = dict[str, Any]
-Handler = Callable[[Object | None, Object | None], None]
-"""Told of a change: the object before it (None: it is new) and after it (None: it is gone)."""
+from kubetrio.schema.kind import Kind, ObjectT
 
 log = Log("kubetrio.embedding")
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.8, 30.0
@@ -31,9 +27,9 @@ PAGE = 500
 GONE = 410
 
 
-def key_of(obj: Object) -> str:
+def key_of(obj: Mapping[str, object]) -> str:
     """``NAMESPACE/NAME`` of an object, or ``NAME`` where it is in no namespace."""
-    meta = obj["metadata"]
+    meta: Any = obj["metadata"]
     namespace = meta.get("namespace")
     return f"{namespace}/{meta['name']}" if namespace else str(meta["name"])
 
@@ -56,7 +52,7 @@ class Selection:
 EVERYTHING = Selection()
 
 
-class Informer:
+class Informer(Generic[ObjectT]):
     """A local copy of a collection; `run` keeps it up to date.
 
     Objects are shared between all that read them: copy one before changing it.
@@ -75,7 +71,7 @@ class Informer:
     def __init__(
         self,
         client: Client,
-        kind: Kind,
+        kind: Kind[ObjectT],
         selection: Selection = EVERYTHING,
         *,
         resync_s: float = 0.0,
@@ -84,31 +80,32 @@ class Informer:
         self._kind = kind
         self._selection = selection
         self._resync_s = resync_s or inf
-        self._objects: dict[str, Object] = {}
-        self._handlers: list[Handler] = []
+        self._objects: dict[str, ObjectT] = {}
+        self._handlers: list[Callable[[ObjectT | None, ObjectT | None], None]] = []
         self._revision = ""
         self.synced = trio.Event()
 
     def __len__(self) -> int:
         return len(self._objects)
 
-    def __iter__(self) -> Iterator[Object]:
+    def __iter__(self) -> Iterator[ObjectT]:
         return iter(list(self._objects.values()))
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Kind[ObjectT]:
         """Of what."""
         return self._kind
 
-    def get(self, name: str, namespace: str = "") -> Object | None:
+    def get(self, name: str, namespace: str = "") -> ObjectT | None:
         """An object of the copy, None where there is none."""
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
 
-    def on_change(self, handler: Handler) -> None:
+    def on_change(self, handler: Callable[[ObjectT | None, ObjectT | None], None]) -> None:
         """Have a function told of each change, and now of all objects that are there.
 
         Args:
-            handler: must not wait, and must not change what it is given.
+            handler: takes the object before the change (None: it is new) and after it (None: it is
+                gone); must not wait, and must not change what it is given.
         """
         self._handlers.append(handler)
         for obj in list(self._objects.values()):
@@ -141,7 +138,7 @@ class Informer:
                 self._tell(obj, obj)
 
     async def _list(self) -> None:
-        found: dict[str, Object] = {}
+        found: dict[str, ObjectT] = {}
         token = ""
         while True:
             page = await self._client.list(
@@ -175,13 +172,13 @@ class Informer:
             async for event in events:
                 self._take(event)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event[ObjectT]) -> None:
         obj = event.object
         if event.type != "BOOKMARK":
             self._put(key_of(obj), None if event.type == "DELETED" else obj)
-        self._revision = obj["metadata"]["resourceVersion"]
+        self._revision = _revision(obj)
 
-    def _put(self, key: str, new: Object | None) -> None:
+    def _put(self, key: str, new: ObjectT | None) -> None:
         old = self._objects.get(key)
         if new is None:
             self._objects.pop(key, None)
@@ -190,10 +187,11 @@ class Informer:
         if old is not new and (old is None or new is None or _revision(old) != _revision(new)):
             self._tell(old, new)
 
-    def _tell(self, old: Object | None, new: Object | None) -> None:
+    def _tell(self, old: ObjectT | None, new: ObjectT | None) -> None:
         for handler in self._handlers:
             handler(old, new)
 
 
-def _revision(obj: Object) -> str:
-    return str(obj["metadata"].get("resourceVersion", ""))
+def _revision(obj: Mapping[str, object]) -> str:
+    meta: Any = obj["metadata"]
+    return str(meta.get("resourceVersion", ""))

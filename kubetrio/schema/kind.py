@@ -10,13 +10,31 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, update_wrapper
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+)
 
 from kubetrio.machinery.names import GroupKind, GroupResource, GroupVersion, GroupVersionKind
 from kubetrio.schema.fieldselectors import SHORT, FieldSelectors
 from kubetrio.schema.objecttype import ObjectType, OpenType
 from kubetrio.schema.printing import PLAIN, Printer
 from kubetrio.schema.rules import NO_RULES, Convert, Json, WriteStrategy
+
+if TYPE_CHECKING:
+    import typing_extensions  # type checkers have it; 3.13 is the first Python with defaults
+
+    ObjectT = typing_extensions.TypeVar(
+        "ObjectT", bound=Mapping[str, object], default=dict[str, Any]
+    )
+else:
+    ObjectT = TypeVar("ObjectT")
 
 
 class ScalePaths(NamedTuple):
@@ -112,25 +130,25 @@ class Strategy:
 class KindParts(Protocol):
     """Makes what a kind is asked for, when it is asked for the first time."""
 
-    def strategy(self, kind: Kind) -> Strategy:
+    def strategy(self, kind: Kind[Any]) -> Strategy:
         """How its objects live."""
 
-    def rules(self, kind: Kind) -> WriteStrategy:
+    def rules(self, kind: Kind[Any]) -> WriteStrategy:
         """What its writes do."""
 
-    def printer(self, kind: Kind) -> Printer:
+    def printer(self, kind: Kind[Any]) -> Printer:
         """How its objects become rows of a ``Table``."""
 
-    def object_type(self, kind: Kind) -> ObjectType:
+    def object_type(self, kind: Kind[Any]) -> ObjectType:
         """The type of its objects."""
 
-    def conversion(self, kind: Kind) -> Conversion:
+    def conversion(self, kind: Kind[Any]) -> Conversion:
         """How its objects come from the version in which they are stored, and go there."""
 
-    def selectors(self, kind: Kind) -> FieldSelectors:
+    def selectors(self, kind: Kind[Any]) -> FieldSelectors:
         """Fields its objects can be selected by."""
 
-    def migrate_stored(self, kind: Kind) -> WaitingConvert | None:
+    def migrate_stored(self, kind: Kind[Any]) -> WaitingConvert | None:
         """What brings stored objects in order, while some may need it; asked each time."""
 
 
@@ -235,10 +253,12 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kind:
+class Kind(Generic[ObjectT]):
     """One resource in one version; compared by identity, so that it can key caches.
 
     What is made of it and kept is kept on it (``cached_property``), and goes with it.
+    Type checkers know the type of its objects, which is a plain dictionary unless it was asked for
+    by a ``TypedDict`` (`kubetrio.client.Client.kind`).
 
     Args:
         group: API group, empty for core.
@@ -314,7 +334,7 @@ class Kind:
         return GroupVersionKind(self.group, self.version, self.kind)
 
     @cached_property
-    def stored(self) -> Kind:
+    def stored(self) -> Kind[Any]:
         """The kind in the version in which its objects are stored."""
         return self if self.family is None else self.family.stored
 
@@ -324,7 +344,7 @@ class Kind:
         return self.stored.group_version
 
     @cached_property
-    def hub(self) -> Kind:
+    def hub(self) -> Kind[Any]:
         """The kind in the version in which writes are admitted, prepared and checked.
 
         Built-in kinds are worked on in the stored version, in the place of kube-apiserver's

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from kubetrio.client import Client, Event
 from kubetrio.threads.remote import HeldWatch
@@ -13,7 +13,7 @@ from kubetrio.threads.serverrun import ServerRun, waited
 
 if TYPE_CHECKING:
     from kubetrio.machinery.identity import UserInfo
-    from kubetrio.schema.kind import Kind
+    from kubetrio.schema.kind import Kind, ObjectT
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,25 +33,34 @@ class BlockingClient:
     def __init__(self, run: ServerRun, client: Client) -> None:
         self._run = run
         self._client = client
-        self.get = _blocking(run, client.get)
-        self.list = _blocking(run, client.list)
-        self.create = _blocking(run, client.create)
-        self.update = _blocking(run, client.update)
-        self.patch = _blocking(run, client.patch)
-        self.apply = _blocking(run, client.apply)
-        self.delete = _blocking(run, client.delete)
-        self.delete_collection = _blocking(run, client.delete_collection)
+        waits = _waits(run)
+        self.get = waits(client.get)
+        self.list = waits(client.list)
+        self.create = waits(client.create)
+        self.update = waits(client.update)
+        self.patch = waits(client.patch)
+        self.apply = waits(client.apply)
+        self.delete = waits(client.delete)
+        self.delete_collection = waits(client.delete_collection)
 
-    def kind(self, api_version: str, kind: str) -> Kind:
+    @overload
+    def kind(self, of: type[ObjectT], /) -> Kind[ObjectT]: ...
+
+    @overload
+    def kind(self, api_version: str, kind: str, /) -> Kind: ...
+
+    def kind(self, of: type[Any] | str, kind: str = "", /) -> Kind[Any]:
         """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
-        return self._client.kind(api_version, kind)
+        return self._client.kind(of, kind) if isinstance(of, str) else self._client.kind(of)
 
     def as_user(self, user: UserInfo) -> BlockingClient:
         """Return a client that acts as another user."""
         return BlockingClient(self._run, self._client.as_user(user))
 
     @contextmanager
-    def watch(self, kind: Kind, namespace: str = "", **how: Any) -> Iterator[Iterator[Event]]:
+    def watch(
+        self, kind: Kind[ObjectT], namespace: str = "", **how: Any
+    ) -> Iterator[Iterator[Event[ObjectT]]]:
         """Events of a collection for as long as a block lasts; taking one waits for it.
 
         Args:
@@ -70,13 +79,18 @@ class BlockingClient:
         finally:
             cancel()
 
-    def _next(self, held: HeldWatch) -> Event | None:
+    def _next(self, held: HeldWatch[ObjectT]) -> Event[ObjectT] | None:
         return waited(*self._run.submit(held.next))
 
 
-def _blocking(run: ServerRun, method: Callable[P, Awaitable[T]]) -> Callable[P, T]:
-    @wraps(method)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return waited(*run.submit(partial(method, *args, **kwargs)))
+def _waits(run: ServerRun) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, T]]:
+    """Return what makes a method of the server's run one that waits."""
 
-    return call
+    def blocking(method: Callable[P, Awaitable[T]]) -> Callable[P, T]:
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            return waited(*run.submit(partial(method, *args, **kwargs)))
+
+        return call
+
+    return blocking

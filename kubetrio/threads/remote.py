@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from typing import Generic
 
 import trio
 
 from kubetrio.client import Event, Events
 from kubetrio.machinery.status import ApiError
+from kubetrio.schema.kind import ObjectT
 
 
-class HeldWatch:
+class HeldWatch(Generic[ObjectT]):
     """A watch that a task of the server's run holds open, one event at a time.
 
     All methods are for that run.
@@ -19,12 +21,12 @@ class HeldWatch:
         watch: as `kubetrio.client.Client.watch` returns it.
     """
 
-    def __init__(self, watch: AbstractAsyncContextManager[Events]) -> None:
+    def __init__(self, watch: AbstractAsyncContextManager[Events[ObjectT]]) -> None:
         self._watch = watch
         self._opened = trio.Event()
         self._refused = True
         self._failure: ApiError | None = None
-        self._send, self._receive = trio.open_memory_channel[Event](0)
+        self._send, self._receive = trio.open_memory_channel[Event[ObjectT]](0)
 
     async def hold(self) -> None:
         """Hold the watch open until it ends or this is cancelled."""
@@ -50,7 +52,7 @@ class HeldWatch:
         if self._failure is not None and self._refused:
             raise self._failure
 
-    async def next(self) -> Event | None:
+    async def next(self) -> Event[ObjectT] | None:
         """Wait for an event; None at the end.
 
         Raises:

@@ -28,6 +28,7 @@ SCHEMA: Object = {
                     "type": "array",
                     "items": {"type": "object", "properties": {"in": STRING, "a-b": STRING}},
                 },
+                "typed": {"type": "object", "properties": {"int": {"type": "integer"}}},
                 "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                 "any": {},
             },
@@ -60,7 +61,8 @@ def loaded(text: str) -> Object:
 
 def test_members_have_their_types() -> None:
     """Those that are required have to be given, names that Python reserves are members too."""
-    space = loaded(module_of([definition(v1=SCHEMA)]))
+    text = module_of([definition(v1=SCHEMA)])
+    space = loaded(text)
     whole, spec = space["WidgetV1"], space["WidgetV1Spec"]
     assert whole.__required_keys__ == {"apiVersion", "kind", "metadata", "spec"}
     assert whole.__doc__ == "A 'widget'."
@@ -73,9 +75,12 @@ def test_members_have_their_types() -> None:
         "port": "int | str",
         "labels": "dict[str, str]",
         "parts": "list[made.WidgetV1SpecPartsItem]",
+        "typed": "<class 'made.WidgetV1SpecTyped'>",
         "raw": "dict[str, typing.Any]",
         "any": "typing.Any",
     }
+    assert "class WidgetV1SpecTyped(" not in text  # its member would hide the type "int"
+    assert space["ObjectMeta"].__required_keys__ == {"name"}
     assert set(space["WidgetV1SpecPartsItem"].__annotations__) == {"in", "a-b"}
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import pytest
 import trio
 
-from kubetrio.api.request import Request
-from kubetrio.api.response import Response, text_response
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
 from kubetrio.client.client import Client
 from kubetrio.faults import Rule
@@ -18,6 +16,9 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.schema.kind import Kind
 from kubetrio.server.parts import Parts
 from kubetrio.testing.server import InProcess, open_api
+from kubetrio.types.apiserverinternal.v1alpha1 import StorageVersion
+from kubetrio.types.apps.v1 import Deployment
+from kubetrio.types.core.v1 import ConfigMap
 
 Object = dict[str, Any]
 ALICE = UserInfo("alice", groups=("system:authenticated",))
@@ -230,36 +231,24 @@ async def test_every_failure_is_an_api_error(server: InProcess, config_maps: Kin
         assert error.status()["details"] == {"retryAfterSeconds": 7}
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "reason", "message"),
-    [
-        (text_response("404 page not found\n", 404), 404, "NotFound", "404 page not found"),
-        (text_response("dial tcp: refused", 502), 502, "InternalError", "dial tcp: refused"),
-        (text_response("no \ufffd", 418), 418, "", "no \ufffd"),
-        (Response(503, b"", b"text/html"), 503, "ServiceUnavailable", ""),
-    ],
-)
-async def test_text_is_told_as_it_is(
-    server: InProcess, config_maps: Kind, answer: Response, code: int, reason: str, message: str
-) -> None:
-    """With the reason that client-go makes of the status code."""
+async def test_a_kind_by_the_type_of_its_objects(client: Client, config_maps: Kind) -> None:
+    """Of `kubetrio.types`, or of any that says its apiVersion and kind."""
 
-    async def handle(_: Request) -> Response:
-        return answer
+    class Mapped(TypedDict):
+        apiVersion: Literal["v1"]
+        kind: Literal["ConfigMap"]
 
-    client = Client(handle, server.api.storage.registry)
-    with pytest.raises(ApiError) as caught:
-        await client.get(config_maps, "n", "default")
-    error = caught.value
-    assert (error.code, error.reason, error.message) == (code, reason, message)
-    assert error.retry_after is None
+    class Version(TypedDict):
+        apiVersion: str
+        kind: Literal["ConfigMap"]
 
-
-async def test_text_that_is_no_failure_is_no_object(server: InProcess, config_maps: Kind) -> None:
-    """Such as the log of a pod."""
-
-    async def handle(_: Request) -> Response:
-        return text_response("ok")
-
-    with pytest.raises(TypeError, match="no object"):
-        await Client(handle, server.api.storage.registry).get(config_maps, "n", "default")
+    assert client.kind(ConfigMap) is config_maps
+    assert client.kind(Deployment).resource == "deployments"
+    assert client.kind(Mapped) is config_maps
+    with pytest.raises(TypeError, match="Version does not say its apiVersion and kind"):
+        client.kind(Version)
+    with pytest.raises(TypeError, match="ConfigMapSpec"):
+        client.kind(TypedDict("ConfigMapSpec", {"a": int}))
+    with pytest.raises(ApiError) as unknown:
+        client.kind(StorageVersion)
+    assert unknown.value.code == 404

@@ -51,6 +51,7 @@ def test_every_command_is_described() -> None:
         "check",
         "scaffold",
         "etcd",
+        "stubs",
         "storage",
     ]
     assert [name for name in commands if f"python -m facts {name}" not in README] == []

@@ -1,0 +1,5 @@
+"""Types of apiregistration/v1; made by python -m facts stubs, as the stub beside it."""
+
+from kubetrio.types import lazily
+
+__getattr__ = lazily("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1", __name__)

@@ -1,0 +1,5 @@
+"""Types of core/v1; made by python -m facts stubs, as the stub beside it."""
+
+from kubetrio.types import lazily
+
+__getattr__ = lazily("io.k8s.api.core.v1", __name__)

@@ -1,0 +1,5 @@
+"""Types of flowcontrol/v1; made by python -m facts stubs, as the stub beside it."""
+
+from kubetrio.types import lazily
+
+__getattr__ = lazily("io.k8s.api.flowcontrol.v1", __name__)
