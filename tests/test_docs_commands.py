@@ -32,6 +32,7 @@ FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`((?:kubetrio|kubectl|python3? -m (?:benchmarks|facts)) [^`]+)`")
 ENDS = {"|", "||", "&&", ";", "&", ">", ">>", "<", "2>&1", ")"}
 MODULES = {"benchmarks": benchmarks_parser, "facts": facts_parser}
+PUBLIC = ("kubetrio.embedding", "kubetrio.aio", "kubetrio.types.", "kubetrio.harness")
 Command = list[str]
 
 
@@ -163,6 +164,20 @@ def test_python_examples_import_what_is_there(path: Path) -> None:
             for name in (alias.name for alias in node.names):
                 whole = f"{node.module}.{name}"
                 assert hasattr(module, name) or importlib.util.find_spec(whole), whole
+
+
+@pytest.mark.parametrize("path", PAGES, ids=shown)
+def test_python_examples_use_public_modules(path: Path) -> None:
+    """Those that the page on the Python API names; what contributors add uses others too."""
+    used = {
+        node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for source in blocks(path, "python")
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    own = {name for name in used if name and name.partition(".")[0] == "kubetrio"}
+    if path.parent.name != "internals":
+        assert {name for name in own if not name.startswith(PUBLIC)} <= {"kubetrio"}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=shown)

@@ -2,9 +2,12 @@
 
 from kubetrio.config.admission import Admission
 from kubetrio.config.aggregation import Aggregation
+from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
+from kubetrio.config.controllers import Certificates
+from kubetrio.config.encryption import Encryption
 from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError
 from kubetrio.config.local import Local
@@ -21,11 +24,14 @@ from kubetrio.config.storage import Storage
 __all__ = [
     "Admission",
     "Aggregation",
+    "Audit",
     "Authentication",
     "Authenticators",
     "Authorization",
+    "Certificates",
     "Config",
     "ConfigError",
+    "Encryption",
     "Faults",
     "FlowControl",
     "Kubelet",

@@ -4,17 +4,21 @@ Everything in `__all__` keeps its name and its meaning through 0.x releases, or 
 one release first.  All other modules are the project's own, and change without notice.
 """
 
+from kubetrio.aggregation.servicelookup import Unresolved
 from kubetrio.auth.authorize import ALLOWED, NO_OPINION
-from kubetrio.client import LOOPBACK, Client, Event, Events, WrongThreadError
+from kubetrio.client import LOOPBACK, Client, Event, Events, Listed, WrongThreadError
 from kubetrio.clock import MovableClock
 from kubetrio.config import (
     Admission,
     Aggregation,
+    Audit,
     Authentication,
     Authenticators,
     Authorization,
+    Certificates,
     Config,
     ConfigError,
+    Encryption,
     Faults,
     FlowControl,
     Kubelet,
@@ -52,16 +56,19 @@ __all__ = [
     "Aggregation",
     "ApiError",
     "Attributes",
+    "Audit",
     "Authentication",
     "Authenticators",
     "Authorization",
     "BlockingClient",
+    "Certificates",
     "Client",
     "Config",
     "ConfigError",
     "Controller",
     "Decision",
     "Election",
+    "Encryption",
     "Env",
     "Event",
     "Events",
@@ -71,6 +78,7 @@ __all__ = [
     "Kind",
     "KubeconfigError",
     "Kubelet",
+    "Listed",
     "Local",
     "LostLease",
     "Manager",
@@ -94,6 +102,7 @@ __all__ = [
     "StartError",
     "Storage",
     "StoreError",
+    "Unresolved",
     "UserInfo",
     "Verdict",
     "WrongThreadError",

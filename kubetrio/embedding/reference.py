@@ -18,8 +18,10 @@ HEAD = """\
 # The Python API
 
 `kubetrio.embedding` is the public API.
-`kubetrio.aio` opens a server for asyncio, `kubetrio.types` has [types of built-in objects]({types});
-they and the fixtures of the [pytest plugin]({pytest}) are public too.
+Public too are `kubetrio.aio`, which opens a server for asyncio, `kubetrio.types`, which has
+[types of built-in objects]({types}), [`kubetrio.harness`]({harness}), the fixtures of the
+[pytest plugin]({pytest}), and `kubetrio.cli.main`, which runs the command line with
+[parts of your own]({parts}).
 What is on this page keeps its name and its meaning through 0.x releases, or is deprecated for one
 release first.
 Every other module is the project's own and changes without notice.
@@ -29,6 +31,8 @@ How they are used: [embed a server]({embed}), [write a controller]({controller})
     pytest="../how-to/test-with-pytest.md",
     embed="../how-to/embed.md",
     controller="../how-to/write-a-controller.md",
+    harness="harness.md",
+    parts="../how-to/embed.md#your-own-kinds-authorizers-admission-plugins-store",
     types="../how-to/write-a-controller.md#types-of-objects",
 )
 ROLE = re.compile(r"``([^`]+)``")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 import kubetrio.embedding
+from kubetrio.embedding import Config
 from kubetrio.embedding.reference import page
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,6 +28,13 @@ def test_all_is_what_is_imported() -> None:
     }
     assert set(names) == public
     assert len(names) == len(set(names))
+
+
+def test_each_section_of_a_configuration_is_public() -> None:
+    """What the fields of a `Config` are values of can be made without other modules."""
+    sections = {one for one in get_type_hints(Config).values() if is_dataclass(one)}
+    assert len(sections) > 10
+    assert sections <= {getattr(kubetrio.embedding, name) for name in kubetrio.embedding.__all__}
 
 
 @pytest.mark.parametrize("name", kubetrio.embedding.__all__)
