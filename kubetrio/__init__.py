@@ -1,5 +1,6 @@
 """kubetrio: the Kubernetes API server you can ``pip install``."""
 
+__all__ = ["__version__", "in_thread", "run"]
 __version__ = "0.1.0"
 _THREADS = ("in_thread", "run")
 

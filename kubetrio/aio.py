@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from kubetrio.server.parts import Parts
     from kubetrio.server.resetting import Snapshot
 
+__all__ = ["AsyncioClient", "AsyncioClock", "AsyncioFaults", "AsyncioServer", "open_server"]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Call = Callable[..., Coroutine[Any, Any, Any]]

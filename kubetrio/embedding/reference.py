@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import kubetrio.aio
 import kubetrio.embedding
 
 HEAD = """\
@@ -38,20 +39,25 @@ How they are used: [embed a server]({embed}), [write a controller]({controller})
 ROLE = re.compile(r"``([^`]+)``")
 
 
-def page(module: ModuleType = kubetrio.embedding) -> str:
+def page() -> str:
     """The page."""
-    return HEAD + "".join(sections(module))
+    return HEAD + "".join([*sections(kubetrio.embedding), *sections(kubetrio.aio, "aio.")])
 
 
-def sections(module: ModuleType) -> Iterator[str]:
-    """Sections of the names that a module makes public, in the order of the alphabet."""
+def sections(module: ModuleType, prefix: str = "") -> Iterator[str]:
+    """Sections of the names that a module makes public, in the order of the alphabet.
+
+    Args:
+        module: with ``__all__``.
+        prefix: of the names in titles.
+    """
     for name in sorted(module.__all__, key=str.lower):
         found = getattr(module, name)
         if inspect.isclass(found):
-            yield _entry(name, found)
+            yield _entry(prefix + name, found)
             yield from _members(found)
         elif callable(found):
-            yield _entry(name, found)
+            yield _entry(prefix + name, found)
     constants = [name for name in module.__all__ if not callable(getattr(module, name))]
     if constants:
         yield f"\n## Constants\n\n{', '.join(f'`{name}`' for name in constants)}\n"

@@ -256,9 +256,8 @@ class Family:
 class Kind(Generic[ObjectT]):
     """One resource in one version; compared by identity, so that it can key caches.
 
-    What is made of it and kept is kept on it (``cached_property``), and goes with it.
-    Type checkers know the type of its objects, which is a plain dictionary unless it was asked for
-    by a ``TypedDict`` (`kubetrio.client.Client.kind`).
+    What is made of it and kept is kept on it (``cached_property``), and goes with it.  Its type
+    parameter is the type of its objects: a dictionary, or the one that a client was asked for.
 
     Args:
         group: API group, empty for core.

@@ -16,6 +16,8 @@ from typing import Any, Literal, TypedDict
 
 from kubetrio.schema import builtin
 
+__all__: list[str] = []  # programs import the modules below it
+
 NAMED_META, TEMPLATE_META = "ObjectMeta", "TemplateMeta"
 """Metadata of objects, which have names, and of templates, which need none."""
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
