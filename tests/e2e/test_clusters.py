@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pages
 import pytest
 import yaml
+from kubectl_runner import KUBECTL
 
 from kubetrio.outgoing.target import from_kubeconfig
 
 pytestmark = pytest.mark.e2e
+PAGE = "docs/how-to/clusters.md"
 TIMEOUT_S = 90
 
 
@@ -28,9 +32,13 @@ class User:
         self.environ = {**kept, "HOME": str(home), "XDG_STATE_HOME": ""}
 
     def types(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command of kubetrio and see that it ends with a code."""
+        return self.runs(sys.executable, "-m", "kubetrio", *arguments, code=code)
+
+    def runs(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a command and see that it ends with a code."""
         done = subprocess.run(
-            [sys.executable, "-m", "kubetrio", *arguments],
+            words,
             check=False, capture_output=True, text=True, timeout=TIMEOUT_S,
             env=self.environ, cwd=self.home,
         )  # fmt: skip
@@ -49,8 +57,11 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 
 def test_the_life_of_a_cluster(user: User) -> None:
-    """No directory is named: what is created is found by its name, and by kubectl's context."""
-    said = user.types("create", "dev", "--durability", "normal").stdout.splitlines()
+    """As the page has it, with what is true between its commands; no directory is named."""
+    create, kubectl, stop, start, delete = map(
+        shlex.split, pages.blocks(PAGE, "sh")[0].splitlines()
+    )
+    said = user.types(*create[1:]).stdout.splitlines()
     assert said[0].startswith("kubetrio ")
     assert said[-1].startswith("kubetrio stop dev  # ends it; log: ")
     port = said[0].rpartition(":")[2]
@@ -59,18 +70,20 @@ def test_the_life_of_a_cluster(user: User) -> None:
     [row] = json.loads(user.types("list", "-o", "json").stdout)
     assert (row["name"], row["state"]) == ("dev", "Ready")
     assert user.types("status").stdout.startswith("kubetrio is ready")  # of the current context
-    again = user.types("create", "dev", code=1)
+    if KUBECTL is not None:
+        assert "kube-system" in user.runs(*kubectl).stdout
+    again = user.types(*create[1:], code=1)
     assert "kubetrio start dev" in again.stderr
-    second = user.types("start", "dev")
+    second = user.types(*start[1:])
     assert second.stdout.startswith("cluster dev runs already: process ")
     given = user.types("kubeconfig", "--user", "alice", "--group", "devs").stdout
     assert yaml.safe_load(given)["users"][0]["name"] == "alice"
     exported = user.types("export", "--cluster", "dev", "ns/default", "--all").stdout
     assert yaml.safe_load(exported)["metadata"]["name"] == "default"
-    user.types("stop", "dev")
+    user.types(*stop[1:])
     user.types("status", "dev", code=3)
-    assert user.types("start", "dev").stdout.splitlines()[0].endswith(f":{port}")
-    assert user.types("delete", "dev").stdout.endswith("deleted: cluster dev\n")
+    assert user.types(*start[1:]).stdout.splitlines()[0].endswith(f":{port}")
+    assert user.types(*delete[1:]).stdout.endswith("deleted: cluster dev\n")
     assert yaml.safe_load(user.config.read_text())["contexts"] == []
     assert list((user.home / ".local/state/kubetrio").iterdir()) == []
 

@@ -1,7 +1,9 @@
 """What a new user does first: the examples of the documentation, as they are printed.
 
-One test for each first ten minutes: kubectl, a program that embeds a server, an operator with its
-tests.  Those with envtest are in test_envtest.py.
+One test for each first ten minutes: kubectl, a program that embeds a server, a controller, a
+device, an operator with its tests.  Those with envtest are in test_envtest.py, clusters by name in
+test_clusters.py, programs on asyncio in tests/plugin/test_embedding_page.py, and the device's idle
+day in tests/scenarios/test_quiet_flash.py.
 """
 
 from __future__ import annotations
@@ -161,6 +163,46 @@ def _same(line: str) -> str:
     line = re.sub(r"kubetrio [\d.]+\S* is", "kubetrio VERSION is", line)
     line = re.sub(r"(?<=127\.0\.0\.1:)\d+$", "PORT", line)
     return re.sub(r"=.*(?=/kubetrio-data/)", "=HERE", line)
+
+
+@needs_kubectl
+def test_the_controller(tmp_path: Path) -> None:
+    """Less than sixty lines, on public modules alone (tests/test_docs_commands.py)."""
+    page = "docs/how-to/write-a-controller.md"
+    environment = pages.installed(tmp_path)
+    assert pages.save(page, tmp_path) == ["entries.py"]
+    assert len((tmp_path / "entries.py").read_text().splitlines()) < 60
+    program = pages.blocks(page, "sh")[0]
+    session = "".join(f"{step.command}\n" for step in pages.steps(page))
+    running = subprocess.Popen(
+        ["bash", "-c", f"exec {program}"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline().startswith("https://127.0.0.1:")
+        done = subprocess.run(
+            ["bash", "-ec", session],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=READY_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines() == [
+            line for step in pages.steps(page) for line in step.shown
+        ]
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=READY_S)
+    finally:
+        running.kill()
+    assert (running.returncode, said) == (0, "")
 
 
 def test_the_device(tmp_path: Path) -> None:

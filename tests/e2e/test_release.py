@@ -6,12 +6,14 @@ both.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
+import pages
 import pytest
 
 MADE = Path(os.environ.get("KUBETRIO_RELEASE") or "/nonexistent")
@@ -85,6 +87,22 @@ def test_the_image_says_its_version(tmp_path: Path) -> None:
     said = run(chroot, user, root, *config["Entrypoint"], "--version", env=environ).stdout
     version = manifest["annotations"]["org.opencontainers.image.version"]
     assert said == f"kubetrio {version}\n"
+
+
+def test_the_wheel_runs_a_cluster_by_name(tmp_path: Path) -> None:
+    """Installed in a directory of its own: the commands that the page begins with."""
+    site = tmp_path / "site"
+    target = ("--no-deps", "--no-index", "--target", site)
+    run(sys.executable, "-m", "pip", "install", "-q", *target, made("*.whl"))
+    assert (site / "kubetrio" / "types" / "apps" / "v1.pyi").is_file()
+    assert (site / "kubetrio" / "py.typed").is_file()
+    commands = pages.blocks("docs/how-to/clusters.md", "sh")[0]
+    path = os.pathsep.join([str(site / "bin"), os.environ["PATH"]])
+    home = {"HOME": str(tmp_path), "XDG_STATE_HOME": "", "PATH": path, "PYTHONPATH": str(site)}
+    if shutil.which("kubectl") is None:
+        commands = re.sub(r"(?m)^kubectl .*\n", "", commands)
+    run("bash", "-ec", commands, cwd=tmp_path, env=home)
+    assert list((tmp_path / ".local/state/kubetrio").iterdir()) == []
 
 
 @pytest.mark.slow
