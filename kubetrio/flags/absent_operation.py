@@ -33,11 +33,11 @@ def _no_chance(value: str) -> str:
     return "" if fits else f"can not be less than 0 or greater than {MOST_CHANCE}"
 
 
-ONE_SERVER = "there is one server for a data directory"
+NOT_BETWEEN = "servers do not pass requests to each other"
 SERVERS: tuple[Absent, ...] = (
-    IgnoredFlag("goaway-chance", ONE_SERVER, wrong=_no_chance),
+    IgnoredFlag("goaway-chance", "connections stay with their server", wrong=_no_chance),
     *(
-        IgnoredFlag(name, "there are no leaders to elect")
+        IgnoredFlag(name, "controllers elect their leader by a Lease alone")
         for name in (
             "coordinated-leadership-lease-duration",
             "coordinated-leadership-renew-deadline",
@@ -45,7 +45,7 @@ SERVERS: tuple[Absent, ...] = (
         )
     ),
     *(
-        IgnoredFlag(name, ONE_SERVER)
+        IgnoredFlag(name, NOT_BETWEEN)
         for name in ("peer-advertise-ip", "peer-advertise-port", "peer-ca-file")
     ),
     RefusedFlag(
