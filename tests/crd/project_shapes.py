@@ -9,7 +9,7 @@ definitions do: ``{"$builtin": "PodSpec"}`` stands for a schema of some thousand
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,3 +192,69 @@ class Shape:
 def shapes() -> list[Shape]:
     """All of them."""
     return [Shape(**json.loads(line)) for line in FILE.read_text().splitlines()]
+
+
+# ---------------------------------------------------------------- the page about them
+
+PAGE = """\
+# Definitions of projects
+
+CustomResourceDefinitions in the shapes of {count} popular projects are installed and used in each \
+run of the tests (`tests/crd/test_project_shapes.py`).
+Among the projects are cert-manager, prometheus-operator, Istio, Gateway API, Argo, Flux, \
+Crossplane, Rook, KEDA, Velero, Kyverno, Cilium, Calico and Karpenter.
+The shape is theirs: depth, size, kinds of lists, unions, defaults, rules, subresources, versions.
+Names, texts and limits are not.
+
+Objects of each shape are created with strict validation, refused for what is wrong with them, \
+applied by two managers, read and replaced in every version, shown as a table, and deleted.
+They are scaled and given a status where the shape has that.
+To check an object takes at most a hundredth of the [steps](limits.md#requests) that one may take.
+
+What a definition is made of is in [compatibility](compatibility.md#extension).
+The page is made by `python -m tests.crd.project_shapes`; a test compares it.
+
+| shape | versions, the stored one first | scope | places in the schema | levels | rules in CEL \
+| beside the object |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def _rows() -> Iterator[str]:
+    for shape in shapes():
+        version = shape.definition()["spec"]["versions"][0]
+        schema = version["schema"]["openAPIV3Schema"]
+        parts = list(_parts(schema, 1))
+        rules = sum(len(part.get("x-kubernetes-validations", ())) for part, _ in parts)
+        below = [f"`{name}`" for name in version.get("subresources", ())]
+        below += ["columns"] if shape.columns else []
+        below += ["selectable fields"] if shape.selectable else []
+        cells = [
+            shape.kind,
+            ", ".join(f"`{name}`" for name in shape.specs),
+            "cluster" if shape.cluster else "namespace",
+            f"{len(parts):,}",
+            str(max(level for _, level in parts)),
+            str(rules),
+            ", ".join(below),
+        ]
+        yield f"| {' | '.join(cells)} |\n"
+
+
+def _parts(schema: Json, level: int) -> Iterator[tuple[Json, int]]:
+    """A schema and all inside of it, with their levels."""
+    yield schema, level
+    inner = list(schema.get("properties", {}).values())
+    inner += [schema[name] for name in ("items", "additionalProperties") if schema.get(name)]
+    for one in inner:
+        if isinstance(one, dict):
+            yield from _parts(one, level + 1)
+
+
+def page() -> str:
+    """The page of the documentation."""
+    return PAGE.format(count=len(shapes())) + "".join(_rows())
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[2] / "docs/reference/definitions.md").write_text(page())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,9 +15,10 @@ from kubetrio.structural.listtypes import check_lists
 from kubetrio.structural.values import Checker
 from kubetrio.testing.client import Answer, Client
 from kubetrio.testing.server import open_api
-from tests.crd.project_shapes import Shape, shapes
+from tests.crd.project_shapes import Shape, page, shapes
 
 pytest.importorskip("cel_expr_python", reason="the extra cel is not installed")
+ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
@@ -151,6 +153,11 @@ def test_an_object_takes_few_steps(kind: str) -> None:
     checker.check(obj, "", None, out)
     check_lists(checker, obj, "", out, effort)
     assert out == []
+
+
+def test_the_page_is_as_it_would_be_made() -> None:
+    """`python -m tests.crd.project_shapes` makes it anew."""
+    assert (ROOT / "docs/reference/definitions.md").read_text() == page()
 
 
 def test_there_are_forty() -> None:
