@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, overload
 
-from kubetrio.client import LOOPBACK, Client, Event
+from kubetrio.client import LOOPBACK, Client, Event, WrongThreadError
 from kubetrio.config import Config
 from kubetrio.threads import START_LIMIT_S, STOP_MARGIN_S, ServerRun
 from kubetrio.threads.remote import HeldWatch
@@ -89,9 +89,11 @@ class AsyncioServer:
 
         Raises:
             NotRunning: the server has ended.
+            WrongThreadError: no asyncio loop runs here.
         """
+        loop = _loop()
         call, cancel = self._run.submit(fn, *args)
-        future = asyncio.wrap_future(call)
+        future = asyncio.wrap_future(call, loop=loop)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
@@ -275,6 +277,22 @@ def _awaits(
         return called
 
     return awaited
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The loop that runs here.
+
+    Raises:
+        WrongThreadError: there is none.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise WrongThreadError(
+            "this is awaited in an asyncio loop, and none runs here: in the run of the server use "
+            "handle.server.client(), and for a program without asyncio kubetrio.in_thread or, "
+            "under Trio, kubetrio.embedding.open_server"
+        ) from None
 
 
 def _retrieve(future: asyncio.Future[Any]) -> None:

@@ -210,6 +210,26 @@ def test_the_servers_own_client_is_refused_on_the_loop(config: Config) -> None:
     asyncio.run(main())
 
 
+def test_without_a_loop_a_client_is_refused(config: Config) -> None:
+    """Under Trio too, that of the server and any other; in another loop it is awaited."""
+
+    async def main() -> None:
+        async with aio.open_server(config) as server:
+            client = server.client()
+            maps = client.kind("v1", "ConfigMap")
+
+            async def listed() -> int:
+                return len((await client.list(maps, "default")).items)
+
+            with pytest.raises(WrongThreadError, match=r"handle\.server\.client\(\)"):
+                await server.call(listed)
+            with pytest.raises(WrongThreadError, match=r"kubetrio\.in_thread"):
+                await asyncio.to_thread(trio.run, listed)
+            assert await asyncio.to_thread(asyncio.run, listed()) == await listed()
+
+    asyncio.run(main())
+
+
 def test_a_signal_is_waited_for(config: Config) -> None:
     """And handlers are as before."""
 

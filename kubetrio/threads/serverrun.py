@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 import trio
 
+from kubetrio.client import WrongThreadError
 from kubetrio.clock import MovableClock
 from kubetrio.config import Config
 from kubetrio.runtime.groups import single
@@ -158,7 +159,15 @@ class ServerRun:
 
         Returns:
             Its result, and what cancels it.
+
+        Raises:
+            WrongThreadError: this is the run itself, which would wait for itself.
         """
+        if threading.current_thread() is self._thread:
+            raise WrongThreadError(
+                "this waits for the run of the server, in which it is called: use "
+                "handle.server.client() there, and await it"
+            )
         future: Future[T] = Future()
         scope = trio.CancelScope()
 

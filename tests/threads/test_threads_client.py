@@ -49,3 +49,16 @@ def test_the_servers_own_client_is_refused_in_other_runs(config: Config) -> None
         with pytest.raises(WrongThreadError):
             trio.run(client.list, maps)
         assert server.call(client.list, maps).items
+
+
+def test_a_client_that_waits_is_refused_in_the_run_it_waits_for(config: Config) -> None:
+    """It would wait for ever; nothing is sent."""
+    with in_thread(config) as server:
+        client = server.client()
+
+        async def create() -> object:
+            return client.create(config_map("a"))
+
+        with pytest.raises(WrongThreadError, match=r"handle\.server\.client\(\) there"):
+            server.call(create)
+        assert client.list(client.kind("v1", "ConfigMap"), "default").items[1:] == []
