@@ -6,6 +6,7 @@ Source: k8s.io/kubernetes/pkg/registry/rbac/rest/storage_rbac.go (post-start hoo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import trio
@@ -42,14 +43,20 @@ class DefaultRoles:
         registry: what is served.
         operations: writes.
         informers: say what is stored.
+        more: roles that this server has beside the default ones.
     """
 
     def __init__(
-        self, registry: LiveRegistry, operations: Operations, informers: SharedInformerFactory
+        self,
+        registry: LiveRegistry,
+        operations: Operations,
+        informers: SharedInformerFactory,
+        more: Sequence[Object] = (),
     ) -> None:
         self._registry = registry
         self._operations = operations
         self._informers = informers
+        self._more = more
 
     async def run(self) -> None:
         """Make what is missing, and add what stored ones lack.
@@ -64,7 +71,7 @@ class DefaultRoles:
             await self._informers.informer_for(self._kind(kind)).sync()
         await self._prime()
         async with trio.open_nursery() as nursery:
-            for fact in builtin.parsed("bootstrap").values():
+            for fact in (*builtin.parsed("bootstrap").values(), *self._more):
                 if fact["kind"] in KINDS:
                     nursery.start_soon(self._ensure, fact)
 

@@ -15,6 +15,7 @@ from kubetrio.observe.metrics import Metrics
 from kubetrio.outgoing.client import Outgoing
 from kubetrio.reloading import Reloader
 from kubetrio.resources.listing import Listing
+from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.server.files import Files
 from kubetrio.server.parts import Parts
@@ -57,7 +58,8 @@ def make_base(
     """Return what the parts of a server stand on; for the arguments see `Base`."""
     hub = Hub(store, window_bytes=config.memory.window_bytes)
     informers = SharedInformerFactory(store)
-    registry = LiveRegistry(builtin_registry().with_resources(parts.kinds))
+    kinds = [*_simulated_kinds(config), *parts.kinds]
+    registry = LiveRegistry(builtin_registry().with_resources(kinds))
     listing = Listing(store, hub, config.memory.segments_bytes)
     registry.subscribe(listing.segments.cache.follow)
     resolve = parts.resolve_service
@@ -83,3 +85,12 @@ def make_base(
         resolve_service=resolve,
         port=port,
     )
+
+
+def _simulated_kinds(config: Config) -> list[Kind]:
+    """The kinds that a simulation brings, none without one."""
+    if not config.simulation.nodes:
+        return []
+    from kubetrio.simulation.metricskinds import metrics_kinds
+
+    return metrics_kinds()

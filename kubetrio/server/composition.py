@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -385,6 +385,15 @@ def _objects(config: Config, api: Pipeline, port: int, servers: MasterLeases | N
     )
 
 
+def _simulated_roles(config: Config) -> Sequence[dict[str, Any]]:
+    """The roles that a simulation brings, none without one."""
+    if not config.simulation.nodes:
+        return ()
+    from kubetrio.simulation.metricskinds import ROLE
+
+    return (dict(ROLE),)
+
+
 async def bootstrap(
     config: Config,
     built: Assembly,
@@ -409,7 +418,8 @@ async def bootstrap(
     api, fairness = built.api, built.fairness
     storage, operations = api.storage, api.writes.operations
     objects = _objects(config, api, port, servers)
-    roles = DefaultRoles(storage.registry, operations, storage.informers)
+    more = _simulated_roles(config)
+    roles = DefaultRoles(storage.registry, operations, storage.informers, more)
 
     async def own_objects() -> None:
         await _default_range(config, api).keep()

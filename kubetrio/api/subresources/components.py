@@ -19,13 +19,12 @@ from kubetrio.api.encoding.encoders import encoder_for
 from kubetrio.api.options import list_options
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse, Response
+from kubetrio.api.subresources.unstored import unstored_list
 from kubetrio.api.verbs import Verb
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import not_found
-from kubetrio.resources.representation import ListMeta
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import StoreError
-from kubetrio.store.model import KeyValue
 from kubetrio.wire import jsonwire
 from kubetrio.wire.negotiate import COLLECTION, OBJECT
 
@@ -37,14 +36,6 @@ PROBING = "kubetrio.api.proxy.probing"
 ANSWERS_WITHIN_S = 2.0  # the store
 """What connects is imported, in a thread, when it is first asked for."""
 STATUS = {True: "True", False: "False", None: "Unknown"}
-
-
-class _NoVersion(ListMeta):
-    """Metadata of a list that was not read from the store."""
-
-    def as_dict(self) -> Object:
-        """Nothing."""
-        return {}
 
 
 async def component(storage: Storage, edge: Edge, name: str) -> Object:
@@ -97,14 +88,10 @@ async def list_(storage: Storage, edge: Edge, request: Request, resource: Kind) 
         for name in COMPONENTS:
             nursery.start_soon(ask, name)
     objects = [statuses[name] for name in COMPONENTS]
-    items = [
-        KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0)
-        for obj in objects
-        if chosen is None or chosen.matches(obj)
-    ]
-    writer = encoder.list_writer()
-    parts = (writer.open(_NoVersion(resource_version="")), writer.items(items), writer.close())
-    return Response(200, b"".join(parts), encoder.content_type)
+    body = await unstored_list(
+        encoder, (obj for obj in objects if not chosen or chosen.matches(obj))
+    )
+    return Response(200, body, encoder.content_type)
 
 
 def verbs_of(api: Api) -> Mapping[tuple[str, str], Verb]:

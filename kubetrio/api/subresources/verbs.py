@@ -15,7 +15,7 @@ from functools import partial
 from kubetrio.api.api import Api
 from kubetrio.api.request import Request
 from kubetrio.api.response import AnyResponse
-from kubetrio.api.subresources import components, pods, reviews, scale, tokens
+from kubetrio.api.subresources import components, metrics, pods, reviews, scale, tokens
 from kubetrio.api.verbs import Verb
 from kubetrio.api.verbs import verbs_of as general_verbs_of
 from kubetrio.schema.kind import Kind
@@ -70,5 +70,6 @@ def verbs_of(api: Api) -> Verbs:
         **reviews.verbs_of(api),
         **tokens.verbs_of(api),
         **components.verbs_of(api),
+        **metrics.verbs_of(api),
     }
     return Verbs(general_verbs_of(api), special)
