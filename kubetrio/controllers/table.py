@@ -150,6 +150,13 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("apps", "daemonsets"),
     ),
+    "horizontal-pod-autoscaler-controller": Row(
+        "kubetrio.controllers.horizontalpodautoscaler.horizontalpodautoscaler"
+        ".HorizontalPodAutoscaler",
+        "horizontalpodautoscaling",
+        on_by_default=False,
+        acts_on=("autoscaling", "horizontalpodautoscalers"),
+    ),
     "replicaset-controller": Row(
         "kubetrio.controllers.replicaset.replicaset.ReplicaSetController",
         "replicaset",

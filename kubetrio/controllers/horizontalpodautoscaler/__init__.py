@@ -1,0 +1,1 @@
+"""Scales workloads by metrics."""
