@@ -177,6 +177,17 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("", "replicationcontrollers"),
     ),
+    "persistentvolume-binder-controller": Row(
+        "kubetrio.controllers.persistentvolumes.binder.PersistentVolumeBinder",
+        "persistentvolume-binder",
+        on_by_default=False,
+        acts_on=("", "persistentvolumeclaims"),
+    ),
+    "ephemeral-volume-controller": Row(
+        "kubetrio.controllers.persistentvolumes.ephemeral.EphemeralVolumes",
+        "ephemeral-volume",
+        on_by_default=False,
+    ),
     "simulated-node-controller": Row(
         "kubetrio.controllers.simulation.nodes.SimulatedNodes", on_by_default=False
     ),
@@ -184,6 +195,9 @@ TABLE: Mapping[str, Row] = {
         "kubetrio.controllers.simulation.pods.SimulatedPods",
         on_by_default=False,
         acts_on=("", "pods"),
+    ),
+    "simulated-volume-controller": Row(
+        "kubetrio.controllers.persistentvolumes.hostless.SimulatedVolumes", on_by_default=False
     ),
     "kube-scheduler": Row(
         "kubetrio.controllers.scheduler.scheduler.Scheduler", on_by_default=False
@@ -197,6 +211,7 @@ WITH_NODES = (
     *WORKLOADS,
     "node-lifecycle-controller",
     "taint-eviction-controller",
+    "ephemeral-volume-controller",
     "kube-scheduler",
     *SIMULATION,
 )
