@@ -5,8 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, NamedTuple
 
-import orjson
-
+from kubetrio.kinds.core.pods.digests import parsed
 from kubetrio.simulation.podstatus import OVER
 
 Object = dict[str, Any]
@@ -37,7 +36,7 @@ def placed_view(value: bytes) -> PlacedPod:
     Args:
         value: the stored pod.
     """
-    pod: Object = orjson.loads(value)
+    pod = parsed(value)
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     over, node = status.get("phase") in OVER, spec.get("nodeName") or ""
     own = not spec.get("hostNetwork") and not over

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kubetrio.kinds.core.pods.digests import parsed
 from kubetrio.machinery.quantity import Format, Quantity, parse
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.simulation.annotations import LOST, NODE, STATE, said_of
@@ -101,7 +102,7 @@ def metered_pod(value: bytes) -> MeteredPod:
     Args:
         value: the stored pod.
     """
-    pod: Object = orjson.loads(value)
+    pod = parsed(value)
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     if status.get("phase") != "Running":
         return MeteredPod("", (), ())

@@ -32,6 +32,10 @@ class OwnedPods:
         """The pods of an owner, by name."""
         return [pod for _, pod in sorted(self._owned.get(uid, {}).items())]
 
+    def count(self, uid: str) -> int:
+        """How many pods an owner has."""
+        return len(self._owned.get(uid, ()))
+
     def orphans(self, namespace: str) -> list[Pod]:
         """The pods of a namespace that have no controller, by name."""
         return [pod for _, pod in sorted(self._orphans.get(namespace, {}).items())]

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from kubetrio.informers.digests import Digests
 from kubetrio.informers.informer import SharedInformerFactory
-from kubetrio.kinds.core.pods.digests import PREFIX, Owner, owner_of
+from kubetrio.kinds.core.pods.digests import PREFIX, Owner, owner_of, parsed
 from kubetrio.machinery.timestamps import parse_time
 
 Object = dict[str, Any]
@@ -137,7 +135,7 @@ def pod_view(value: bytes) -> Pod:
     Args:
         value: the stored pod.
     """
-    return view_of(orjson.loads(value))
+    return view_of(parsed(value))
 
 
 def view_of(pod: Object) -> Pod:

@@ -5,6 +5,7 @@ Source: docs "ReplicaSet"; k8s.io/kubernetes/pkg/controller/replicaset.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -76,13 +77,19 @@ def status(owner: Object, found: Found, now: float) -> Object:
         )
     elif not found.failure and known is not None:
         conditions = without_condition(conditions, FAILURE)
+    ready = sum(pod.ready for pod in found.active)
+    available = ready
+    if min_ready_s:
+        available = sum(pod.available(min_ready_s, now) for pod in found.active)
     return {
         "replicas": len(found.active),
         "fullyLabeledReplicas": sum(
-            labels.items() <= pod.label_map.items() for pod in found.active
+            count
+            for own, count in Counter(pod.labels for pod in found.active).items()
+            if labels.items() <= dict(own).items()
         ),
-        "readyReplicas": sum(pod.ready for pod in found.active),
-        "availableReplicas": sum(pod.available(min_ready_s, now) for pod in found.active),
+        "readyReplicas": ready,
+        "availableReplicas": available,
         "terminatingReplicas": found.terminating,
         "observedGeneration": owner["metadata"].get("generation") or 0,
         "conditions": conditions,

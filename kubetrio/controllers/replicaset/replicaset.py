@@ -5,13 +5,13 @@ Source: docs "ReplicaSet"; k8s.io/kubernetes/pkg/controller/replicaset.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
-from kubetrio.controllers.podcontrol.claims import Claimable, Controlling, claims
+from kubetrio.controllers.podcontrol.claims import Claimable, Claims, Controlling, claims
 from kubetrio.controllers.podcontrol.owned import OwnedPods
 from kubetrio.controllers.podcontrol.podwriter import (
     MOST_AT_ONCE,
@@ -23,7 +23,7 @@ from kubetrio.controllers.podcontrol.podwriter import (
 )
 from kubetrio.controllers.podcontrol.ranking import to_delete
 from kubetrio.controllers.podcontrol.selectors import OwnerSelectors, label_selector, owners_of
-from kubetrio.controllers.podcontrol.view import Pod, next_available, views_of
+from kubetrio.controllers.podcontrol.view import OVER, Pod, next_available, views_of
 from kubetrio.controllers.replicaset.replicas import (
     Found,
     replicas_of,
@@ -38,6 +38,10 @@ from kubetrio.resources.writes import Target
 
 Object = dict[str, Any]
 
+FEW = 100
+"""Pods of an owner that is looked at whenever one of them changes."""
+LOOKS = 4_000.0
+"""Pods that are looked at in a second, of an owner that has more than a few."""
 OWNER = "owner"
 """Index of what a controller owns, by its uid."""
 
@@ -93,7 +97,13 @@ class ReplicaController(Controller):
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         for key in owners_of(old, new):
-            self.queue.add(key)
+            # A look is at all pods of an owner: many that change together share one.
+            pod = new or old
+            uid = "" if pod is None or pod.owner is None else pod.owner.uid
+            if (count := self._pods.count(uid)) > FEW:
+                self.queue.add_after(key, count / LOOKS)
+            else:
+                self.queue.add(key)
         if new is None or new.owner is not None:
             return
         if old is None or old.labels != new.labels or old.owner != new.owner:
@@ -113,14 +123,9 @@ class ReplicaController(Controller):
         if obj is None:
             return
         owner = Controlling(self._kind.api_version, self._kind.kind, obj)
-        selector = self._selectors.of(namespace, name)
-
-        def look(pod: Pod) -> Claimable:
-            return Claimable(pod.owner, pod.deleting, selector.matches(pod.label_map))
-
+        selects = _selecting(self._selectors.of(namespace, name))
         own = self._pods.of(owner.meta["uid"])
-        candidates = [*own, *self._pods.orphans(namespace)]
-        ownership = claims(owner, (pod for pod in candidates if pod.active), look)
+        ownership = _ownership(owner, own, self._pods.orphans(namespace), selects)
         active = await self._writer.claim(owner, ownership)
         changed, failure = 0, None
         if not owner.deleting:
@@ -129,14 +134,15 @@ class ReplicaController(Controller):
             return
         terminating = None
         if self.tells_terminating:
-            terminating = sum(pod.terminating and look(pod).matches for pod in own)
+            terminating = sum(pod.terminating and selects(pod) for pod in own)
         now = self._env.now()
         told = Found(active, terminating, "" if failure is None else str(failure))
         await self._tell(owner, told, now)
         if failure is not None:
             raise failure
         min_ready_s = obj["spec"].get("minReadySeconds") or 0
-        if (wait_s := next_available(active, min_ready_s, now)) is not None:
+        wait_s = next_available(active, min_ready_s, now) if min_ready_s else None
+        if wait_s is not None:
             self.look_again_in(key, wait_s)
 
     async def _manage(
@@ -186,6 +192,40 @@ class ReplicaController(Controller):
 
         target = Target(self._kind, owner.meta["namespace"], owner.meta["name"], "status")
         await self._operations.patch(target, told, self._who)
+
+
+def _ownership(
+    owner: Controlling, own: Sequence[Pod], orphans: Sequence[Pod], selects: Callable[[Pod], bool]
+) -> Claims[Pod]:
+    """Return which pods that are not over an owner has, takes and leaves.
+
+    Args:
+        owner: the owner.
+        own: pods that name it as their controller.
+        orphans: pods of its namespace that name none.
+        selects: whether it selects a pod.
+    """
+    active = [pod for pod in own if not pod.deleting and pod.phase not in OVER]
+    if not orphans and all(map(selects, active)):  # as it nearly always is, of however many pods
+        return Claims(active, [], [])
+
+    def look(pod: Pod) -> Claimable:
+        return Claimable(pod.owner, pod.deleting, selects(pod))
+
+    return claims(owner, [*active, *(pod for pod in orphans if pod.active)], look)
+
+
+def _selecting(selector: Selector) -> Callable[[Pod], bool]:
+    """Say which pods a selector means; pods of one template have the same labels."""
+    known: dict[tuple[tuple[str, str], ...], bool] = {}
+
+    def selects(pod: Pod) -> bool:
+        matches = known.get(pod.labels)
+        if matches is None:
+            matches = known[pod.labels] = selector.matches(pod.label_map)
+        return matches
+
+    return selects
 
 
 class ReplicaSetController(ReplicaController):

@@ -17,7 +17,7 @@ import orjson
 
 from kubetrio.controllers.podcontrol.nodeselector import PREFERRED, REQUIRED
 from kubetrio.kinds.core.podresources import total_with_overhead
-from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET
+from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET, parsed
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 
 Object = dict[str, Any]
@@ -198,7 +198,7 @@ def pod_view(value: bytes) -> PodView:
     Args:
         value: the stored pod.
     """
-    pod: Object = orjson.loads(value)
+    pod = parsed(value)
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     terminating = bool(meta.get("deletionTimestamp"))
     return PodView(

@@ -20,7 +20,7 @@ from kubetrio.controllers.podcontrol.taints import (
 )
 from kubetrio.controllers.recorder import NORMAL, EventRecorder, Reference
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
-from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET, PREFIX
+from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET, PREFIX, parsed
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -65,7 +65,7 @@ def placed(value: bytes) -> Placed:
     Args:
         value: the stored pod.
     """
-    pod: Object = orjson.loads(value)
+    pod = parsed(value)
     meta, spec = pod["metadata"], pod.get("spec") or {}
     return Placed(
         meta["uid"],

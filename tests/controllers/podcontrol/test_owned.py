@@ -36,6 +36,7 @@ async def test_pods_are_found_by_owner_and_orphans_by_namespace() -> None:
         for name, above in (("a", mine), ("b", None), ("c", theirs)):
             await client.create(made(name, above))
         assert [pod.name for pod in pods.of(uid)] == ["a"]
+        assert (pods.count(uid), pods.count("other")) == (1, 0)
         assert [pod.name for pod in pods.orphans("default")] == ["b"]
         assert seen == [("", "a"), ("", "b")]
         kind = client.kind("v1", "Pod")

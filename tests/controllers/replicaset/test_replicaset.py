@@ -148,11 +148,25 @@ async def test_what_cannot_be_made_is_told(autojump_clock: object) -> None:
         assert "conditions" not in status
 
 
-async def test_many_pods_are_made_in_several_syncs() -> None:
+async def test_many_pods_are_made_in_several_syncs(autojump_clock: object) -> None:
     """No more than a bound at a time."""
     async with controlled(NAME) as running:
         await running.client.create(workload("ReplicaSet", replicas=520))
+        await trio.sleep(2)
         assert (await status_of(running))["replicas"] == 520
+
+
+async def test_pods_that_change_together_share_a_look(autojump_clock: object) -> None:
+    """Of an owner with many: the status is written a few times, and is right in the end."""
+    async with controlled(NAME) as running:
+        await running.client.create(workload("ReplicaSet", replicas=120))
+        await trio.sleep(1)
+        assert (await status_of(running))["replicas"] == 120
+        before = running.writes.count
+        await make_ready(running.client, running.server.env.now())
+        await trio.sleep(1)
+        assert (await status_of(running))["readyReplicas"] == 120
+        assert 1 <= running.writes.count - before <= 3
 
 
 async def test_a_namespace_that_is_deleted_gets_no_pods() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import orjson
@@ -123,13 +124,24 @@ def owner_of(meta: Object) -> Owner | None:
     return None
 
 
+@lru_cache(maxsize=1)
+def parsed(value: bytes) -> Object:
+    """Parse a pod; all that follow one event share what comes of it, and must not change it.
+
+    Args:
+        value: the stored pod.
+    """
+    pod: Object = orjson.loads(value)
+    return pod
+
+
 def pod_digest(value: bytes) -> PodDigest:
     """What is kept of a pod.
 
     Args:
         value: the stored pod.
     """
-    pod: Object = orjson.loads(value)
+    pod = parsed(value)
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     conditions = {one.get("type"): one for one in status.get("conditions") or ()}
     ready = conditions.get("Ready") or {}
