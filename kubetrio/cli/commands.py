@@ -74,6 +74,7 @@ COMMANDS = (
     Command("kubeconfig", "print or merge the administrator's kubeconfig", "kubeconfig"),
     Command("token", "make a token of a service account", "token"),
     Command("faults", "inject faults into a server that runs", "faults"),
+    Command("nodes", "add or remove simulated nodes of a server that runs", "nodes"),
     Command("backup", "write a backup of a server, running or not", "backup"),
     Command("restore", "make a data directory of a backup", "restore"),
     Command("migrate", "copy objects to etcd, or from there", "migrate"),
