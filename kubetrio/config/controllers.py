@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from kubetrio.config.flag import Rule, Section, both_or_none, flag, section
-from kubetrio.config.kinds import FILE, SOME_TIME
+from kubetrio.config.flag import (
+    ConfigError,
+    Rule,
+    Section,
+    both_or_none,
+    error_of,
+    flag,
+    section,
+)
+from kubetrio.config.kinds import COUNT, FILE, MAYBE_RANGES, SOME_TIME
 
 YEAR_S = 365 * 24 * 3600.0
 
@@ -35,3 +44,54 @@ class Certificates(Section):
         "tokens in Secrets that were not used for so long are made invalid, and deleted after the "
         "same time again",
     )  # fmt: skip
+
+
+MOST_BITS = 16
+"""A range is cut into 2 to this many parts at most."""
+
+
+def _fit(chosen: Any) -> ConfigError | None:
+    """Check that each range can be cut as it is to be."""
+    ranges = chosen.ranges
+    if chosen.mask_size and len(ranges) > 1:
+        why = "is for one range: give a size for each family"
+        return error_of(type(chosen), ("mask_size",), why)
+    for network, size in ranges:
+        field = "mask_size_ipv4" if network.version == 4 else "mask_size_ipv6"
+        if not network.prefixlen <= size <= network.max_prefixlen:
+            why = f"{size} cuts no part of {network}"
+            return error_of(type(chosen), (field,), why)
+        if size - network.prefixlen > MOST_BITS:
+            why = f"{size} cuts {network} into more than {1 << MOST_BITS} parts"
+            return error_of(type(chosen), (field,), why)
+    return None
+
+
+@section
+class NodeIpam(Section):
+    """Which addresses the pods of nodes get; see the reference of flags."""
+
+    TITLE: ClassVar[str] = "controllers"
+    RULES: ClassVar[tuple[Rule, ...]] = (_fit,)
+
+    cluster_cidr: str = flag(
+        "cluster-cidr", MAYBE_RANGES, "",
+        "addresses of pods, one range or two of different families with a comma; "
+        "node-ipam-controller gives each node a part of each",
+        unset="nodes get none",
+    )  # fmt: skip
+    mask_size: int = flag(
+        "node-cidr-mask-size", COUNT, 0,
+        "bits that the addresses of a node have in common, where there is one range; "
+        "0 for 24 with IPv4 and 64 with IPv6",
+    )  # fmt: skip
+    mask_size_ipv4: int = flag("node-cidr-mask-size-ipv4", COUNT, 24, "the same of the IPv4 range")
+    mask_size_ipv6: int = flag("node-cidr-mask-size-ipv6", COUNT, 64, "the same of the IPv6 range")
+
+    @property
+    def ranges(self) -> list[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, int]]:
+        """The ranges, and the prefix length of a node's part of each."""
+        parts = self.cluster_cidr.split(",") if self.cluster_cidr else []
+        networks = [ipaddress.ip_network(part.strip(), strict=False) for part in parts]
+        sizes = {4: self.mask_size_ipv4, 6: self.mask_size_ipv6}
+        return [(one, self.mask_size or sizes[one.version]) for one in networks]

@@ -458,5 +458,6 @@ NUMBERS = Kind(
 )
 ADDRESS_TYPE_LIST = Kind(placeholder="TYPE,...", parse=names, check=_are(_is_name), show=",".join)
 RANGES = Kind(placeholder="CIDR", parse=str, check=_are_ranges)
+MAYBE_RANGES = RANGES._replace(check=lambda value: "" if value == "" else _are_ranges(value))
 CONTROLLERS = AUDIENCES._replace(placeholder="NAME,...", once=True)
 GATES = Kind(placeholder="NAME=BOOL,...", parse=_gates, check=_are_gates, show=_shown_gates)

@@ -177,6 +177,9 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("", "replicationcontrollers"),
     ),
+    "node-ipam-controller": Row(
+        "kubetrio.controllers.nodeipam.nodeipam.NodeIpam", "nodeipam", on_by_default=False
+    ),
     "persistentvolume-binder-controller": Row(
         "kubetrio.controllers.persistentvolumes.binder.PersistentVolumeBinder",
         "persistentvolume-binder",

@@ -1,0 +1,1 @@
+"""Gives nodes the addresses of their pods."""
