@@ -70,6 +70,45 @@ def test_a_job_and_a_drained_node(kubectl: Kubectl) -> None:
     kubectl("rollout", "status", "deployment/web", LIMIT)
 
 
+def test_use_is_told_and_scaled_by(kubectl: Kubectl) -> None:
+    """``top`` answers, and an autoscaler scales by what it says."""
+    kubectl("wait", "--for=condition=Ready", "node/node-0", LIMIT)
+    kubectl("create", "deployment", "web", "--image=nginx")
+    kubectl("set", "resources", "deployment/web", "--requests=cpu=200m,memory=64Mi")
+    kubectl("rollout", "status", "deployment/web", LIMIT)
+    rows = kubectl("top", "pods", "-l", "app=web", "--no-headers").split()
+    assert rows[1:] == ["100m", "32Mi"]
+    assert kubectl("top", "nodes", "--no-headers").split()[:2] == ["node-0", "100m"]
+    kubectl("autoscale", "deployment/web", "--min=1", "--max=3", "--cpu-percent=30")
+    kubectl("wait", "--for=jsonpath={.spec.replicas}=2", "deployment/web", LIMIT)
+    kubectl("wait", "--for=condition=ScalingActive", "horizontalpodautoscaler/web", LIMIT)
+
+
+def test_claims_of_a_stateful_set_get_volumes(kubectl: Kubectl) -> None:
+    """They are bound when their pods have nodes, and the volumes go with them."""
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    spec = {
+        "serviceName": "db",
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {
+            "metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c", "image": "postgres"}]},
+        },
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim}],
+    }
+    made = {
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec,
+    }  # fmt: skip
+    kubectl("create", "-f", "-", stdin=yaml.safe_dump(made))
+    kubectl("rollout", "status", "statefulset/db", LIMIT)
+    claims = kubectl.json("get", "pvc")["items"]
+    assert [one["status"]["phase"] for one in claims] == ["Bound"] * 2
+    kubectl("delete", "statefulset", "db")
+    kubectl("delete", "pvc", "--all", LIMIT)
+    kubectl("wait", "--for=delete", "pv", "--all", LIMIT)
+
+
 def test_pods_say_what_annotations_have_them_say(kubectl: Kubectl) -> None:
     """Logs, commands with their codes, and pages, forwarded and proxied."""
     rules = '{"hostname": "talk", "false": {"stderr": "no", "exitCode": 3}}'
