@@ -43,7 +43,8 @@ class Controller:
     Args:
         name: in logs.
         reconcile: brings one object in order. What it raises is logged, and the object comes again
-            later and later; an `ApiError` 409 is another client's write, and is not logged.
+            later and later; an `ApiError` 409 is another client's write, and is not logged. After
+            one with ``Retry-After``, such as 429, the object comes again when that has passed.
         workers: how many objects are worked on at a time; never one object twice.
     """
 
@@ -121,7 +122,10 @@ class Controller:
         except Exception as error:  # noqa: BLE001  (an embedder's code; told, and tried again)
             if not (isinstance(error, ApiError) and error.code == 409):
                 log.error(error, "Reconciler error", controller=self._name, object=key)
-            self._queue.add_rate_limited(key)
+            if isinstance(error, ApiError) and error.retry_after:
+                self._queue.add_after(key, error.retry_after)
+            else:
+                self._queue.add_rate_limited(key)
             return
         self._queue.forget(key)
         if again_s is not None:

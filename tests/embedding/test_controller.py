@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import Any
 
 import trio
@@ -89,6 +90,14 @@ async def test_failures_come_again_later_and_later(autojump_clock: MockClock, ca
     async with open_api() as server:
         assert len(await attempts(server, ApiError(409, "Conflict", "changed"))) == 4
         assert "Reconciler error" not in caplog.text
+
+
+async def test_a_refusal_says_when_to_come_again(autojump_clock: MockClock) -> None:
+    """By `Retry-After`."""
+    async with open_api() as server:
+        busy = ApiError(429, "TooManyRequests", "later", retry_after=5)
+        called = await attempts(server, busy)
+        assert [round(two - one) for one, two in pairwise(called)] == [5] * (len(called) - 1)
 
 
 async def test_owners_of_what_changes_are_looked_at(autojump_clock: MockClock) -> None:
