@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import kubetrio.harness
+import kubetrio.harness.operators
 from kubetrio.embedding.reference import sections
 
 HEAD = """\
@@ -21,9 +22,20 @@ The page is made of docstrings by `python -m kubetrio.harness.reference`; a test
 """
 
 
+OPERATORS = """
+# Operators
+
+`kubetrio.harness.operators` runs operators on servers of the harness and judges what they do; the
+functions that look for mistakes need hypothesis and are `explore` of
+`kubetrio.harness.operators.exploring` and `walk` of `kubetrio.harness.operators.walking`.
+How they are used: [fuzz an operator](../how-to/fuzz-operators.md).
+"""
+
+
 def page() -> str:
     """The page."""
-    return HEAD + "".join(sections(kubetrio.harness))
+    operators = "".join(sections(kubetrio.harness.operators))
+    return HEAD + "".join(sections(kubetrio.harness)) + OPERATORS + operators
 
 
 if __name__ == "__main__":

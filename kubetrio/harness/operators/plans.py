@@ -1,0 +1,106 @@
+"""Plans: what users do while an operator runs, and what goes wrong meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kubetrio.faults import Rule
+from kubetrio.harness.script import Inject, Move, Request, Settle, step_as_dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """The operator is killed, and started again a while later.
+
+    Args:
+        writes: so many writes of it are done first, the last of which it is not told of.
+        down_s: seconds until it is started again.
+    """
+
+    do: ClassVar[str] = "crash"
+    writes: int = 0
+    down_s: float = 10.0
+
+
+Step = Request | Inject | Move | Settle | Crash
+DISTURBANCES = (Inject, Crash)
+"""Steps that an operator has to bear; what users do is all else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What users do while an operator runs, and what goes wrong meanwhile.
+
+    Args:
+        steps: one after the other; time passes in a `Move`, and in a `Settle` until the operator
+            is at rest.
+    """
+
+    steps: Sequence[Step] = ()
+
+    def undisturbed(self) -> Plan:
+        """Return what users do alone, with time for the operator after each step."""
+        steps: list[Step] = []
+        for one in self.steps:
+            if isinstance(one, Request):
+                steps += [one, Settle()]
+            elif isinstance(one, Move):
+                steps.append(one)
+        return Plan(steps=tuple(steps))
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything goes wrong."""
+        return any(isinstance(one, DISTURBANCES) for one in self.steps)
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """The steps as JSON has them."""
+        return [
+            {"do": "crash", "writes": one.writes, "down": one.down_s}
+            if isinstance(one, Crash)
+            else step_as_dict(one)
+            for one in self.steps
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{number}. {told(one)}" for number, one in enumerate(self.steps, 1))
+
+
+def told(step: Step) -> str:
+    """A step in words."""
+    match step:
+        case Crash():
+            when = f"after {step.writes} more writes" if step.writes else "at once"
+            return f"the operator is killed {when}, and started {step.down_s:g} s later"
+        case Inject(rule=None):
+            return "faults end"
+        case Inject(rule=Rule() as rule):
+            return f"fault {_rule(rule)}"
+        case Move():
+            return f"{step.seconds:g} s pass"
+        case Settle():
+            return "the operator comes to rest"
+        case Request():
+            body = "" if step.body is None else f" {_shown(step.body)}"
+            return f"{step.method} {step.path}{body}"
+    raise AssertionError(step)
+
+
+def _rule(rule: Rule) -> str:
+    """A rule in words, without what all rules of a plan have."""
+    shown = {key: value for key, value in rule.as_dict().items() if key not in ("user", "id")}
+    fault = shown.pop("fault")
+    details = ", ".join(
+        f"{key} {'/'.join(value) if isinstance(value, list) else value}"
+        for key, value in shown.items()
+    )
+    return f"{fault} ({details})" if details else str(fault)
+
+
+def _shown(body: Any) -> str:
+    if isinstance(body, Mapping):
+        body = {key: value for key, value in body.items() if key != "apiVersion"}
+    return json.dumps(body, ensure_ascii=False)

@@ -1,0 +1,39 @@
+"""Plans are told in words, and have an undisturbed twin."""
+
+from __future__ import annotations
+
+from kubetrio.faults import Rule
+from kubetrio.harness.operators.plans import Crash, Plan
+from kubetrio.harness.script import Inject, Move, Request, Settle
+
+ASKED = Request(method="POST", path="/a", body={"apiVersion": "v1", "kind": "A"})
+PLAN = Plan(
+    steps=(
+        Inject(rule=Rule(fault="409", verb="update", count=1)),
+        ASKED,
+        Crash(writes=2, down_s=5),
+        Move(seconds=10),
+    )
+)
+
+
+def test_words() -> None:
+    """A line for each step."""
+    assert str(PLAN).splitlines() == [
+        "1. fault 409 (verb update, count 1)",
+        '2. POST /a {"kind": "A"}',
+        "3. the operator is killed after 2 more writes, and started 5 s later",
+        "4. 10 s pass",
+    ]
+
+
+def test_what_users_do_alone() -> None:
+    """With time for the operator after each request."""
+    assert PLAN.disturbed
+    assert PLAN.undisturbed() == Plan(steps=(ASKED, Settle(), Move(seconds=10)))
+    assert not PLAN.undisturbed().disturbed
+
+
+def test_json() -> None:
+    """Steps of scripts are as in scripts."""
+    assert [one["do"] for one in PLAN.as_list()] == ["fault", "request", "crash", "move"]
