@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, Self
@@ -140,6 +140,28 @@ class InMemoryStore(MemoryTable, SoleWriter):
             self._check(change)
         if changes:
             self._announce([self._make(change) for change in changes])
+
+    def repeat(
+        self,
+        states: Iterable[KeyValue],
+        floor: Revision,
+        events: Iterable[tuple[Event, int]],
+    ) -> None:
+        """Have what another store has told, at its revisions, in place of all that is here.
+
+        No listener is told of it, and no time to live goes on.
+
+        Args:
+            states: all keys at `floor`.
+            floor: newest revision before the events.
+            events: all after it, oldest first, and when each was, in milliseconds of the wall
+                clock.
+        """
+        self._begin_anew(states, floor)
+        for event, at_ms in events:
+            self._apply(event, at_ms)
+        self._endings.clear()
+        self.arrivals.announce(self._revision)
 
     async def _one(self, change: Change) -> KeyValue:
         await trio.lowlevel.checkpoint()  # a task that writes in a loop lets others run

@@ -163,8 +163,13 @@ class MemoryTable:
 
     # ------------------------------------------------------------------ changes
 
-    def _apply(self, event: Event) -> KeyValue | None:
-        """Note what happened; return the state after it, None for a deletion."""
+    def _apply(self, event: Event, at_ms: int | None = None) -> KeyValue | None:
+        """Note what happened; return the state after it, None for a deletion.
+
+        Args:
+            event: what happened.
+            at_ms: when, in milliseconds of the wall clock; now, where it is None.
+        """
         key, revision = event.key, event.revision
         self._revision = revision
         before = self._live.get(key)
@@ -184,7 +189,7 @@ class MemoryTable:
         self._log.append(event)
         self._log_at.append(revision)
         if self._wall is not None:
-            self._dates.append(int(self._wall() * 1000))
+            self._dates.append(int(self._wall() * 1000) if at_ms is None else at_ms)
         return state
 
     def _begin_anew(self, states: Iterable[KeyValue], revision: Revision) -> None:

@@ -36,6 +36,7 @@ from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import Compacted, FutureRevision, Unreadable
 from kubetrio.store.model import Event, EventType, Range, Revision, Store
 from kubetrio.store.past import Past, Retained, past_of
+from kubetrio.ui.moments import Moments
 
 Object = dict[str, Any]
 Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
@@ -142,6 +143,14 @@ class History:
         if revision is not None:
             return await self._state(key, _whole("revision", revision))
         return await self._of_object(key, about)
+
+    async def moment(self, request: Request) -> Object:
+        """Return a revision and its time; see `moments`.
+
+        Raises:
+            ApiError: 400 or 410.
+        """
+        return await Moments(self._store, self._past).answer(request, self._revision)
 
     # ------------------------------------------------------------------ one object
 

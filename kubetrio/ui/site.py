@@ -6,6 +6,7 @@
 ``/ui/about``            what the page is told of the server
 ``/ui/lasthour``         numbers of the last hour
 ``/ui/history/...``      what happened to objects (`history`)
+``/ui/moment``           revisions by the clock (`moments`)
 =======================  =======================================================================
 
 All else goes over the Kubernetes API, so that authorization, audit and flow control hold for the
@@ -70,6 +71,9 @@ class Site:
                 return json_response(self._last_hour(), headers=STANDING)
             case "history":
                 told = await self.history.answer(request, name.removeprefix("history").strip("/"))
+                return json_response(told, headers=STANDING)
+            case "moment":
+                told = await self.history.moment(request)
                 return json_response(told, headers=STANDING)
         return page_not_found()
 

@@ -17,6 +17,7 @@ export class Grid {
     this.pool = [];
     this.sort = { column: 0, down: false };
     this.at = 0;
+    this.moment = 0;  // milliseconds of what is shown, in place of now
     this.drawn = 0;
     this.head = h("div", { class: "grid-head", role: "row" });
     this.headGroup = h("div", { role: "rowgroup", class: "grid-headgroup" }, this.head);
@@ -112,7 +113,7 @@ export class Grid {
     const step = Math.max(1, Math.floor(this.rows.length / SAMPLE));
     this.widths = this.columns.map((column) => {
       let most = column.name.length + 2;
-      for (let i = 0; i < this.rows.length; i += step) most = Math.max(most, Math.min(column.text(this.rows[i]).length, 64));
+      for (let i = 0; i < this.rows.length; i += step) most = Math.max(most, Math.min(column.text(this.rows[i], this.moment || Date.now()).length, 64));
       return `minmax(${Math.min(most, 42) * 0.58 + 1.6}rem, ${most}fr)`.replace(/([\d.]+)rem/, (_, n) => (Number(n)).toFixed(2) + "em");
     });
     this.table.style.setProperty("--columns", this.widths.join(" "));
@@ -127,7 +128,7 @@ export class Grid {
     }
     const size = Math.max(0, upto - from);
     while (this.pool.length < size) this.pool.push(this.line());
-    const now = Date.now();
+    const now = this.moment || Date.now();
     this.pool.forEach((line, slot) => {
       const i = size ? from + ((slot - from) % this.pool.length + this.pool.length) % this.pool.length : count;
       if (i >= upto) { if (line.isConnected) line.remove(); line.row = null; line.index = -1; return; }
@@ -211,7 +212,7 @@ export function tone(text) {
 export function columnsOf(definitions, { namespaces, wide }) {
   const shown = definitions.map((column, i) => [column, i]).filter(([column]) => wide || column.priority === 0);
   const made = shown.map(([column, i]) => {
-    const created = column.name === "Age" && /CreationTimestamp|creation/i.test(column.description || "Creation");
+    const created = column.name === "Age" && /creat/i.test(column.description || "created");
     const number = column.type === "integer" || column.type === "number";
     return {
       name: column.name, hint: column.description, number, link: i === 0, tone: i === 0 ? null : tone, ages: created,

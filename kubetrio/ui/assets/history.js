@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { h, name, put, stamp, swap, button, note } from "./dom.js";
 import { edit } from "./edit.js";
 import { apiVersion, link } from "./kinds.js";
+import { momentForm } from "./moment.js";
 import { showKinds } from "./objects.js";
 import { diffView, yamlView } from "./text.js";
 
@@ -179,6 +180,7 @@ export function historyPage(context) {
     h("div", { class: "heading" }, h("h1", {}, "History"), total, h("span", { class: "grow" }), state),
     h("div", { class: "tools" }, h("label", { class: "field" }, "Namespace", space), h("label", { class: "field" }, "Search", filter),
       h("label", { class: "field check" }, routine, "Leases and Events")),
+    h("div", { class: "then" }, h("span", {}, "The cluster at"), momentForm({ at: about.kept ? String(about.at) : "", go: (revision) => { location.hash = "#/objects?at=" + revision + (namespace ? "&ns=" + encodeURIComponent(namespace) : ""); } })),
     warned, h("div", { class: "card wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Cluster then"))))), rows)),
     h("div", { class: "actions" }, older), out);
 }

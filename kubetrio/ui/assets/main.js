@@ -6,6 +6,7 @@ import { basics } from "./kinds.js";
 import { objectsPage } from "./objects.js";
 import { objectPage } from "./object.js";
 import { historyPage } from "./history.js";
+import { momentForm, momentWords } from "./moment.js";
 import { loadPage } from "./load.js";
 
 const THEME = "kubetrio.theme";
@@ -32,8 +33,8 @@ export function where() {
 
 class Frame {
   constructor() {
-    this.nav = h("nav", { "aria-label": "Pages" }, TABS.map(([id, words, href]) =>
-      h("a", { href, "data-tab": id }, icon(id), h("span", {}, words))));
+    this.tabs = TABS;
+    this.nav = h("nav", { "aria-label": "Pages" }, TABS.map(tab));
     this.side = h("aside", { class: "side", id: "side", "aria-label": "Kinds" });
     this.main = h("main", { class: "main", id: "main", tabindex: "-1" });
     this.who = h("div", { class: "who" });
@@ -58,8 +59,8 @@ class Frame {
     if (/^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || document.querySelector("dialog[open]")) return;
     const search = this.main.querySelector("input[type=search]");
     if (event.key === "/" && search) { event.preventDefault(); search.focus(); search.select(); }
-    const at = { 1: "#/objects", 2: "#/history", 3: "#/load" }[event.key];
-    if (at) location.hash = at;
+    const chosen = /^[1-9]$/.test(event.key) && this.tabs[event.key - 1];
+    if (chosen) location.hash = chosen[2];
   }
   async run() {
     try {
@@ -84,13 +85,13 @@ class Frame {
   show() {
     const { parts, query } = where(), { at } = this.about;
     if (at && !query.has("at")) query.set("at", at);  // what the server has written since is its own
-    const tab = parts[0] === "object" ? "objects" : TABS.some(([id]) => id === parts[0]) ? parts[0] : "objects";
+    const tab = this.tabs.some(([id]) => id === parts[0]) ? parts[0] : "objects";
     if (this.leave) this.leave.abort();
     this.leave = new AbortController();
     for (const link of this.nav.children) {
       if (link.dataset.tab === tab) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
     }
-    document.title = TABS.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
+    document.title = this.tabs.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
     const context = { frame: this, kinds: this.kinds, about: this.about, side: this.side, query, parts, signal: this.leave.signal };
     const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage }[parts[0]] || objectsPage;
     document.body.dataset.state = "";
@@ -102,12 +103,17 @@ class Frame {
     const at = query.get("at"), { kept, at: last } = this.about;
     if (kept && at === String(last)) return h("div", { class: "banner", role: "status" }, "Read-only: " + kept);
     if (!at) return null;
-    const now = where();
-    now.query.delete("at");
-    const back = "#/" + now.parts.map(encodeURIComponent).join("/") + (String(now.query) ? "?" + now.query : "");
-    return h("div", { class: "banner", role: "status" }, "Read-only: the cluster as it was at revision " + at + ".", h("a", { href: back }, kept ? "Back to its last state" : "Back to now"));
+    const there = (revision) => {
+      const now = where();
+      if (revision) now.query.set("at", revision); else now.query.delete("at");
+      return "#/" + now.parts.map(encodeURIComponent).join("/") + (String(now.query) ? "?" + now.query : "");
+    };
+    return h("div", { class: "banner", role: "status" }, h("span", {}, "Read-only: the cluster as it was at ", momentWords(at), "."),
+      momentForm({ at, go: (revision) => { location.hash = there(revision); } }), h("a", { href: there("") }, kept ? "Back to its last state" : "Back to now"));
   }
 }
+
+function tab([id, words, href]) { return h("a", { href, "data-tab": id }, icon(id), h("span", {}, words)); }
 
 // Drawn here: what is signed in to with a token has no address for a picture.
 function mark() {

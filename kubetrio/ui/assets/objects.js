@@ -1,9 +1,10 @@
 // Objects of a kind, live; and the kinds there are, with counts.
 
 import * as api from "./api.js";
-import { h, icon, name, put, swap, button, note } from "./dom.js";
+import { h, icon, name, put, swap } from "./dom.js";
 import { Grid, columnsOf } from "./grid.js";
 import { each, link, refresh } from "./kinds.js";
+import { momentOf } from "./moment.js";
 
 const COUNTS_MS = 30000, SOON_MS = 150, LATE_MS = 5000, SPACE = "kubetrio.namespace";
 const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading" };
@@ -51,6 +52,7 @@ export function objectsPage(context) {
     const wanted = search.value.trim().toLowerCase();
     return wanted ? (row) => row.name.toLowerCase().includes(wanted) : null;
   };
+  if (at) momentOf(at).then((found) => { grid.moment = Date.parse(found.time) + 999; grid.paint(); }, () => { /* ages are those of now */ });
   let rows = new Map(), loading = true;
   grid.arranged = (shown) => {
     const all = rows.size;
