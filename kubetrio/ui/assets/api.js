@@ -265,6 +265,11 @@ export async function apply(kind, namespace, name, text, { dryRun, force, warn }
   const path = objectPath(kind, namespace, name);
   return (await send("PATCH", path, { query, body: text, type: "application/apply-patch+yaml", warn })).json();
 }
+export async function create(kind, namespace, text, { dryRun, warn }) {
+  const query = { fieldManager: MANAGER, fieldValidation: "Strict" };
+  if (dryRun) query.dryRun = "All";
+  return (await send("POST", collection(kind, namespace), { query, body: text, type: "application/yaml", warn })).json();
+}
 export async function replace(kind, namespace, name, text, { dryRun, warn }) {
   const query = { fieldManager: MANAGER, fieldValidation: "Strict" };
   if (dryRun) query.dryRun = "All";

@@ -29,7 +29,7 @@ export function button(label, onclick, props) {
 
 const ICONS = {
   objects: "M4 5h16M4 12h16M4 19h16", history: "M12 7v5l3 2M4 12a8 8 0 1 0 2.6-5.9L4 8.5M4 4v4.5h4.5",
-  load: "M4 19V5m0 14h16M8 15l4-5 3 3 5-7", menu: "M4 6h16M4 12h16M4 18h16", close: "M6 6l12 12M18 6L6 18",
+  script: "M9 6h11M9 12h11M9 18h11M4 6h.1M4 12h.1M4 18h.1", load: "M4 19V5m0 14h16M8 15l4-5 3 3 5-7", menu: "M4 6h16M4 12h16M4 18h16", close: "M6 6l12 12M18 6L6 18",
   lock: "M7 11V8a5 5 0 0 1 10 0v3M6 11h12v9H6z", back: "M15 5l-7 7 7 7", sun: "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5",
 };
 export function icon(which) {
@@ -82,7 +82,9 @@ export function dialog(title, body, { wide, onclose } = {}) {
   const close = button(icon("close"), () => box.close(), { class: "quiet", "aria-label": "Close" });
   const box = h("dialog", { class: wide ? "wide" : "", "aria-labelledby": id },
     h("header", {}, h("h2", { id }, title), close), h("div", { class: "body" }, body));
-  box.addEventListener("close", () => { box.remove(); if (onclose) onclose(); });
+  const leave = new AbortController();
+  box.addEventListener("close", () => { leave.abort(); box.remove(); if (onclose) onclose(); });
+  addEventListener("hashchange", () => box.close(), { signal: leave.signal });  // a link in it leads to another page
   document.body.append(box);
   box.showModal();
   const first = box.querySelector("textarea, [data-first]");

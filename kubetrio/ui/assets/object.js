@@ -2,10 +2,12 @@
 
 import * as api from "./api.js";
 import { h, name, put, stamp, swap, button, note } from "./dom.js";
-import { dependents, edit, remove, tree, unlisted } from "./edit.js";
+import { edit } from "./edit.js";
+import { dependents, tree, unlisted } from "./family.js";
 import { revisions } from "./history.js";
 import { apiVersion, link } from "./kinds.js";
 import { address, showKinds } from "./objects.js";
+import { remove } from "./remove.js";
 import { yamlView } from "./text.js";
 
 const TABS = [["overview", "Overview"], ["yaml", "YAML"], ["history", "History"]];
@@ -22,7 +24,7 @@ export function objectPage(context) {
   const view = { context, kind, namespace, called, at, object: null, gone: false };
   const state = h("span", { class: "state", role: "status" }, WORDS.list);
   const editing = button("Edit", () => edit({ kind, namespace, name: called, object: view.object }), { disabled: true });
-  const deleting = button("Delete", () => remove({ kinds, kind, namespace, name: called, object: view.object, signal, done: () => {} }), { class: "danger", disabled: true });
+  const deleting = button("Delete", () => remove({ kinds, kind, namespace, name: called, object: view.object, signal }), { class: "danger", disabled: true });
   const back = new URLSearchParams();
   if (namespace) back.set("ns", namespace);
   if (at) back.set("at", at);
@@ -161,7 +163,7 @@ async function family(view, slot, signal) {
   swap(slot, h("ul", { class: "tree" }, owners.length ? [owners, h("li", {}, h("ul", {}, here))] : here));
   if (at) { swap(below, h("p", { class: "dim" }, "Dependents are looked for now, not in the past.")); return; }
   try {
-    const all = await dependents({ kinds: context.kinds, kind, namespace, object, signal });
+    const all = await dependents({ kinds: context.kinds, namespace, object, signal });
     swap(below, tree(all.tree) || h("p", { class: "dim" }, "Nothing depends on it."), unlisted(all.refused));
   } catch (error) { if (error.name !== "AbortError") swap(below, note("bad", error.message)); }
   document.body.dataset.family = "yes";

@@ -1,0 +1,39 @@
+// What belongs to an object: its dependents, of all kinds.
+
+import * as api from "./api.js";
+import { h, name, note } from "./dom.js";
+import { each, link } from "./kinds.js";
+
+// Owners and dependents by uid, of all kinds that can be listed where dependents can be.
+export async function dependents({ kinds, namespace, object, signal }) {
+  const space = object.metadata.namespace || namespace;
+  const asked = kinds.listable.filter((one) => one.namespaced || !space);
+  const byOwner = new Map(), refused = [];
+  await each(asked.filter((one) => one.verbs.includes("get")), async (one) => {
+    try {
+      for (const item of await api.metadata(api.collection(one, space), {}, signal)) {
+        for (const owner of item.metadata.ownerReferences || []) {
+          if (!byOwner.has(owner.uid)) byOwner.set(owner.uid, []);
+          byOwner.get(owner.uid).push({ kind: one, meta: item.metadata });
+        }
+      }
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      refused.push(one.resource);
+    }
+  }, signal, 4);
+  const seen = new Set([object.metadata.uid]);
+  const below = (uid) => (byOwner.get(uid) || []).filter(({ meta }) => !seen.has(meta.uid) && seen.add(meta.uid))
+    .map(({ kind: one, meta }) => ({ kind: one, meta, below: below(meta.uid) }));
+  return { tree: below(object.metadata.uid), refused };
+}
+
+// beside(node): what stands behind the name of one.
+export function tree(nodes, beside) {
+  if (!nodes.length) return null;
+  return h("ul", {}, nodes.map((one) => h("li", {}, h("a", { href: link(one.kind, one.meta.namespace, one.meta.name) },
+    one.kind.kind + "/", name(one.meta.name)), beside && [" ", beside(one)], tree(one.below, beside))));
+}
+export function unlisted(refused) {
+  return refused.length ? note("warn", "Not allowed to list, so there may be more: " + refused.sort().join(", ")) : null;
+}
