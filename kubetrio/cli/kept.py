@@ -7,7 +7,7 @@ own accord is done to the copy.  Controllers are off, history is kept, and no Se
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,12 +21,14 @@ from kubetrio.datadir.copying import copy_database
 from kubetrio.env import Env
 from kubetrio.machinery.identity import Attributes, Decision, UserInfo, Verdict
 from kubetrio.server import Parts, open_server
-from kubetrio.server.parts import Kept
+from kubetrio.server.parts import Kept, own_store
+from kubetrio.store.model import Store
 
+Handle = Callable[[Request], Awaitable[AnyResponse]]
 READER = UserInfo("kubetrio-ui")
 READS = frozenset({"get", "list", "watch", "head"})
 FOREVER_S = 10 * 365 * 86400.0
-REFUSED = Verdict(Decision.DENY, "what a stopped server has left is shown read-only")
+REFUSED = Verdict(Decision.DENY, "what is kept of a server is shown read-only")
 
 
 class ReadOnly:
@@ -44,7 +46,7 @@ async def _nowhere(namespace: str, name: str, port: int) -> tuple[str, int]:
 @asynccontextmanager
 async def open_kept(
     directory: Path, encryption: Path | None, env: Env, audit_log: Path | None = None
-) -> AsyncIterator[Callable[[Request], Awaitable[AnyResponse]]]:
+) -> AsyncIterator[Handle]:
     """Answer requests about what is in a data directory, for as long as the block lasts.
 
     Args:
@@ -73,22 +75,44 @@ async def open_kept(
             encryption=Encryption(provider_config=encryption),
             controllers=("-*",),
         )
-        parts = Parts(
-            authorizers=[ReadOnly()],
-            resolve_service=_nowhere,
-            kept=Kept(
-                words=f"{directory} as a server has left it, at revision {revision}.",
-                revision=revision,
-                audit_log=audit_log,
-            ),
+        kept = Kept(
+            words=f"{directory} as a server has left it, at revision {revision}.",
+            revision=revision,
+            audit_log=audit_log,
         )
-        async with open_server(config, env=env, parts=parts) as server:
-
-            async def handle(request: Request) -> AnyResponse:
-                request.certificate = READER
-                return await server.api.handle(request)
-
+        async with serve_kept(config, env, kept) as handle:
             yield handle
+
+
+@asynccontextmanager
+async def serve_kept(
+    config: Config,
+    env: Env,
+    kept: Kept,
+    open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store,
+) -> AsyncIterator[Handle]:
+    """Answer requests about objects that are there to be read, for as long as the block lasts.
+
+    Args:
+        config: of the server over them.
+        env: clocks, randomness and threads.
+        kept: what they are.
+        open_store: where they are.
+
+    Raises:
+        StoreError: they cannot be read.
+        StartError: they cannot be served.
+    """
+    parts = Parts(
+        authorizers=[ReadOnly()], resolve_service=_nowhere, kept=kept, open_store=open_store
+    )
+    async with open_server(config, env=env, parts=parts) as server:
+
+        async def handle(request: Request) -> AnyResponse:
+            request.certificate = READER
+            return await server.api.handle(request)
+
+        yield handle
 
 
 def _quietly(done: int, of: int) -> None:

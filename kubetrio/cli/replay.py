@@ -12,6 +12,7 @@ import trio
 
 from kubetrio.cli.common import Failure, describe, told, whole
 from kubetrio.cli.progress import GREEN, RED, painted
+from kubetrio.cli.scriptfile import read_script
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def add(parser: flags.Parser) -> None:
 def run(call: Call) -> int:
     """Replay; the exit code is 1 where an answer is another one."""
     options = call.options
-    script = _read(options.script)
+    script = read_script(options.script)
     if options.shell:
         from kubetrio.harness.shell import shell
 
@@ -87,23 +88,6 @@ def run(call: Call) -> int:
 
 def _exact(options: argparse.Namespace) -> bool:
     return not options.alike and options.kubeconfig is None and options.seed is None
-
-
-def _read(path: Path) -> Script:
-    """The script of a file.
-
-    Raises:
-        Failure: it cannot be read.
-    """
-    from kubetrio.harness.script import Script, ScriptError
-
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text()
-        return Script.parse(text)
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
-    except (ScriptError, UnicodeDecodeError) as error:
-        raise Failure(f"{path}: {error}") from error
 
 
 def _replayed(options: argparse.Namespace, script: Script) -> Script:

@@ -1,4 +1,4 @@
-"""``kubetrio ui``: the pages in a browser, of a server or of a stopped server's directory."""
+"""``kubetrio ui``: the pages in a browser, of a server, a stopped one's directory or a script."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kubetrio.api.request import Request
     from kubetrio.api.response import AnyResponse
     from kubetrio.cli.commands import Call
+    from kubetrio.cli.played import Played
     from kubetrio.env import Env
     from kubetrio.ui.loopback import Door
 
@@ -31,6 +32,7 @@ EXAMPLES = """\
   kubetrio ui                               the server that runs on kubetrio-data
   kubetrio ui --kubeconfig ~/.kube/config
   kubetrio ui --data-dir /tmp/failed-test   what a stopped server has left, read-only
+  kubetrio ui script.json                   the steps of a script, and the cluster at each
 """
 LOOPBACK = "127.0.0.1"
 REDIRECT = """<!doctype html>
@@ -47,8 +49,16 @@ def add(parser: flags.Parser) -> None:
         parser,
         "Show the pages of a server in a browser: objects, their history, the load. The link\n"
         "works once, on this machine. Requests go on as the user of the kubeconfig, until Ctrl-C.\n"
-        "Of a directory on which no server runs a copy is shown, read-only.",
+        "Of a directory on which no server runs a copy is shown, read-only. A script of requests\n"
+        "(see kubetrio replay) is done again in memory, and shown with its answers.",
         EXAMPLES,
+    )
+    parser.add_argument(
+        "script",
+        nargs="?",
+        type=Path,
+        metavar="SCRIPT",
+        help="a script to show in place of a server, a file of JSON; - for stdin",
     )
     add_server(parser)
     parser.add_argument(
@@ -71,21 +81,37 @@ def run(call: Call) -> int:
     """Show the pages until a signal."""
     from kubetrio.server.files import StartError
 
+    played = None
+    if call.options.script is not None:
+        from kubetrio.cli.played import play
+
+        _refuse_others(call.options)
+        played = play(call.options.script)
     try:
-        return trio.run(_run, call.options)
+        return trio.run(_run, call.options, played)
     except StartError as error:
         say(str(error))
         return 1
 
 
-async def _run(options: argparse.Namespace) -> int:
+def _refuse_others(options: argparse.Namespace) -> None:
+    """A script is all that is shown; naming a server too is a mistake on the command line."""
+    parser: flags.Parser = options.parser
+    for name in ("kubeconfig", "encryption_provider_config", "audit_log_path", "data_dir"):
+        if getattr(options, name) != parser.get_default(name):
+            parser.error(
+                f"a script is shown without a server: leave --{name.replace('_', '-')} out"
+            )
+
+
+async def _run(options: argparse.Namespace, played: Played | None) -> int:
     from kubetrio.env import Env
 
     env = Env()
     listening = socket.create_server((LOOPBACK, options.port))
     listening.setblocking(False)
     try:
-        async with _behind(options, env) as behind:
+        async with _behind(options, env) if played is None else played.serve(env) as behind:
             await _serve(listening, behind, env, opens=not options.no_browser)
     finally:
         listening.close()

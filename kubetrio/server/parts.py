@@ -22,6 +22,7 @@ from kubetrio.store.model import Revision, Store
 
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
+    from kubetrio.ui.steps import Steps
 
 log = Log("kubetrio.server")
 
@@ -43,11 +44,13 @@ class Kept:
         words: what pages say of it.
         revision: its newest; what is newer was made by the server over the copy.
         audit_log: of the stopped server, to tell users; None where there is none.
+        steps: of the script that a server was asked by, to show them; None where there is none.
     """
 
     words: str
     revision: Revision
     audit_log: Path | None = None
+    steps: Steps | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

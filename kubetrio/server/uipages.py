@@ -76,4 +76,5 @@ class UiPages:
             now=base.env.now,
             name=base.config.name,
             kept="" if kept is None else kept.words,
+            steps=None if kept is None else kept.steps,
         )

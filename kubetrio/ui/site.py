@@ -7,6 +7,7 @@
 ``/ui/lasthour``         numbers of the last hour
 ``/ui/history/...``      what happened to objects (`history`)
 ``/ui/moment``           revisions by the clock (`moments`)
+``/ui/steps...``         steps of a script (`steps`), where a script is shown
 =======================  =======================================================================
 
 All else goes over the Kubernetes API, so that authorization, audit and flow control hold for the
@@ -26,6 +27,7 @@ from kubetrio.observe.lasthour import LastHour, Sample
 from kubetrio.release import KUBERNETES_VERSION
 from kubetrio.ui.assets import DOCUMENT, STANDING, Asset
 from kubetrio.ui.history import History
+from kubetrio.ui.steps import Steps
 
 ROOT = "/ui/"
 
@@ -41,6 +43,7 @@ class Site:
         now: wall clock, seconds since the epoch.
         name: of the cluster.
         kept: of what the page shows, when it was; empty for a server that goes on.
+        steps: of a script that is shown; None where none is.
     """
 
     assets: dict[str, Asset]
@@ -49,6 +52,7 @@ class Site:
     now: Callable[[], float]
     name: str
     kept: str = ""
+    steps: Steps | None = None
 
     async def answer(self, request: Request) -> AnyResponse:
         """Answer a request for a path below `ROOT`, which its user may make.
@@ -75,6 +79,8 @@ class Site:
             case "moment":
                 told = await self.history.moment(request)
                 return json_response(told, headers=STANDING)
+            case "steps" if self.steps is not None:
+                return self.steps.answer(name.removeprefix("steps"))
         return page_not_found()
 
     def _about(self, request: Request) -> dict[str, object]:
@@ -88,6 +94,7 @@ class Site:
             "kept": self.kept,
             "at": self.history.newest or 0,
             "users": self.history.names_users,
+            "steps": 0 if self.steps is None else self.steps.count,
         }
 
     def _last_hour(self) -> dict[str, object]:

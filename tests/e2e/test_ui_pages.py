@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 from chromium import CHROMIUM
-from ui_pages import Looking, allow, behind_link, configmap, configured, looking, pod
+from ui_pages import AXE_SERIOUS, Looking, allow, behind_link, configmap, configured, looking, pod
 
 from kubetrio.cli.kept import open_kept
 from kubetrio.env import Env
@@ -369,11 +369,6 @@ PAGES = {
     "history": ("/history", "document.body.dataset.changes > 3"),
     "load": ("/load", "document.body.dataset.flow > 1 && document.body.dataset.hour"),
 }
-SERIOUS = (
-    "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations"
-    ".filter(v => ['serious', 'critical'].includes(v.impact))"
-    ".map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + n.failureSummary).join()))"
-)
 
 
 @pytest.mark.slow
@@ -390,7 +385,7 @@ async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
                 await look.show(page, until)
                 folded = "document.querySelectorAll('.fold').forEach(b => b.click())"
                 await look.tab.value(f"{folded}; {axe}; 0")
-                assert await look.tab.value(SERIOUS) == [], (name, scheme)
+                assert await look.tab.value(AXE_SERIOUS) == [], (name, scheme)
                 await look.keep(f"{name}-{scheme}")
 
 

@@ -32,6 +32,11 @@ PICTURES = "KUBETRIO_PICTURES"
 TOKENS = 'root,root,1,"system:masters"\nalice,alice,2\n'
 RBAC = "rbac.authorization.k8s.io/v1"
 LIMIT_S, TEST_S = 200, 150
+AXE_SERIOUS = (
+    "axe.run(document, {resultTypes: ['violations']}).then(r => r.violations"
+    ".filter(v => ['serious', 'critical'].includes(v.impact))"
+    ".map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + n.failureSummary).join()))"
+)
 
 
 def tls(data_dir: Path) -> ssl.SSLContext:
@@ -39,6 +44,14 @@ def tls(data_dir: Path) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=str(data_dir / "pki" / "ca.crt"))
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+async def picture(tab: Tab, folder: Path, name: str) -> None:
+    """Keep a picture of a page."""
+    shot = await tab.call("Page.captureScreenshot")
+    kept = Path(os.environ.get(PICTURES) or folder / "pictures")
+    await trio.Path(kept).mkdir(parents=True, exist_ok=True)
+    await trio.Path(kept, f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +84,7 @@ class Looking:
 
     async def keep(self, name: str) -> None:
         """Keep a picture of the page."""
-        shot = await self.tab.call("Page.captureScreenshot")
-        picture = base64.b64decode(shot["data"])
-        folder = Path(os.environ.get(PICTURES) or self.folder / "pictures")
-        await trio.Path(folder).mkdir(parents=True, exist_ok=True)
-        await trio.Path(folder, f"{name}.png").write_bytes(picture)
+        await picture(self.tab, self.folder, name)
 
     async def well(self) -> None:
         """The console has no error, and nobody else was asked for anything."""

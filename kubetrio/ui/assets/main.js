@@ -8,9 +8,11 @@ import { objectPage } from "./object.js";
 import { historyPage } from "./history.js";
 import { momentForm, momentWords } from "./moment.js";
 import { loadPage } from "./load.js";
+import { scriptPage } from "./script.js";
 
 const THEME = "kubetrio.theme";
 const TABS = [["objects", "Objects", "#/objects"], ["history", "History", "#/history"], ["load", "Load", "#/load"]];
+const SCRIPT = ["script", "Script", "#/script"];
 
 export function start() {
   theme(localStorage.getItem(THEME));
@@ -71,6 +73,7 @@ class Frame {
       return;
     }
     put(this.cluster, this.about.cluster);
+    if (this.about.steps) { this.tabs = [...TABS, SCRIPT]; this.nav.append(tab(SCRIPT)); }
     const dark = document.documentElement.dataset.theme === "dark";
     swap(this.who, name(this.about.user, { title: this.about.groups.join(", ") }),
       button(icon("sun"), () => {
@@ -85,6 +88,7 @@ class Frame {
   show() {
     const { parts, query } = where(), { at } = this.about;
     if (at && !query.has("at")) query.set("at", at);  // what the server has written since is its own
+    if (!parts[0] && this.about.steps) parts[0] = "script";
     const tab = this.tabs.some(([id]) => id === parts[0]) ? parts[0] : "objects";
     if (this.leave) this.leave.abort();
     this.leave = new AbortController();
@@ -93,7 +97,7 @@ class Frame {
     }
     document.title = this.tabs.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
     const context = { frame: this, kinds: this.kinds, about: this.about, side: this.side, query, parts, signal: this.leave.signal };
-    const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage }[parts[0]] || objectsPage;
+    const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage, script: this.about.steps ? scriptPage : objectsPage }[parts[0]] || objectsPage;
     document.body.dataset.state = "";
     swap(this.main, this.banner(query), page(context));
     document.body.dataset.page = parts[0] || "objects";

@@ -1,7 +1,8 @@
 // Objects of a kind, live; and the kinds there are, with counts.
 
 import * as api from "./api.js";
-import { h, icon, name, put, swap } from "./dom.js";
+import { create } from "./create.js";
+import { h, icon, name, put, swap, button } from "./dom.js";
 import { Grid, columnsOf } from "./grid.js";
 import { each, link, refresh } from "./kinds.js";
 import { momentOf } from "./moment.js";
@@ -91,7 +92,8 @@ export function objectsPage(context) {
     },
   });
   return h("section", { class: "page", "aria-label": kind.kind },
-    h("div", { class: "heading" }, h("h1", {}, kind.kind), kind.group && h("span", { class: "kind" }, kind.group), total, h("span", { class: "grow" }), state),
+    h("div", { class: "heading" }, h("h1", {}, kind.kind), kind.group && h("span", { class: "kind" }, kind.group), total, h("span", { class: "grow" }), state,
+      !at && button("Create", () => create({ kinds, kind, namespace }))),
     h("div", { class: "tools" },
       spaces && h("label", { class: "field" }, "Namespace", spaces),
       h("label", { class: "field" }, "Name", search), h("label", { class: "field" }, "Label selector", labels), h("label", { class: "field" }, "Field selector", fields),

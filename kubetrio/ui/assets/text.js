@@ -1,7 +1,7 @@
 // YAML and differences of it, drawn.
 
 import { h } from "./dom.js";
-import { difference, lines, near, without } from "./yaml.js";
+import { difference, lines, near, valueLines, without } from "./yaml.js";
 
 const MANAGED = "  managedFields:";
 
@@ -19,11 +19,19 @@ export function yamlView(object) {
   if (start < 0) { box.append(...all.map(line)); return box; }
   let end = start + 1;
   while (end < all.length && (all[end].startsWith("  - ") || all[end].startsWith("    "))) end++;
-  const managers = (object.metadata.managedFields || []).map((one) => one.manager);
+  const managers = ((object.metadata && object.metadata.managedFields) || []).map((one) => one.manager);
   box.append(...all.slice(0, start).map(line),
     h("details", {}, h("summary", {}, "managedFields: " + [...new Set(managers)].join(", ")), all.slice(start, end).map(line)),
     ...all.slice(end).map(line));
   return box;
+}
+
+// A body of any kind: json is a value, text and base64 are texts.
+export function bodyView(body, how) {
+  const value = body.json, parsed = "json" in body;
+  if (parsed && how !== "json" && value && typeof value === "object" && !Array.isArray(value)) return yamlView(value);
+  const text = "text" in body ? body.text.split("\n") : "base64" in body ? ["base64: " + body.base64] : how === "json" ? JSON.stringify(value, null, 2).split("\n") : valueLines(value);
+  return h("pre", { class: "yaml", tabindex: "0", role: "region", "aria-label": "Body" }, text.map((one) => h("span", { class: "l" }, one || "\u200b")));
 }
 
 const CLASSES = { "+": "l plus", "-": "l minus", " ": "l" };

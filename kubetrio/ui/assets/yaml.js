@@ -49,6 +49,10 @@ export function lines(object) {
   for (const key of FIRST) if (key in object) first[key] = object[key];
   return nested({ ...first, ...object }, "");
 }
+export function valueLines(value) {
+  const flat = leaf(value, "");
+  return flat === null ? nested(value, "") : flat.split("\n");
+}
 export function without(object, ...paths) {
   if (!object) return object;
   const copy = { ...object, metadata: { ...object.metadata } };
