@@ -69,7 +69,6 @@ async def step(tab: Tab, number: int) -> str:
     """Show a step and return its text."""
     await tab.value(f"location.hash = '#/script/{number}'; 0")
     await tab.until(f"document.body.dataset.step === '{number}'")
-    await tab.until(f"!{TEXT}.includes('Reading …')")
     shown: str = await tab.value(TEXT)
     return shown
 

@@ -86,20 +86,21 @@ function stepPage(context, number) {
     if (event.key === "k") go(number - 1);
   }, { signal });
   const heading = h("h1", {}, "Step " + number);
-  const draw = (step) => swap(slot, drawn(context, step, way.value));
-  api.get("/ui/steps/" + number, { signal }).then((step) => {
+  api.get("/ui/steps/" + number, { signal }).then(async (step) => {
     showKinds(context, null, "", String(step.revision));
-    way.addEventListener("change", () => { sessionStorage.setItem(WAY, way.value); draw(step); });
-    draw(step);
+    const changes = await changed(step, signal);  // before all is drawn, so that nothing moves
+    const draw = () => swap(slot, drawn(context, step, changes, way.value));
+    way.addEventListener("change", () => { sessionStorage.setItem(WAY, way.value); draw(); });
+    draw();
     document.body.dataset.step = number;
-  }, (error) => { if (error.name !== "AbortError") swap(slot, note("bad", error.code === 404 ? "The script has no such step." : error.message)); });
+  }).catch((error) => { if (error.name !== "AbortError") swap(slot, note("bad", error.code === 404 ? "The script has no such step." : error.message)); });
   return h("section", { class: "page scrolls", "aria-label": "Step " + number },
     h("div", { class: "heading" }, h("a", { href: "#/script" }, "Script"), heading, h("span", { class: "kind" }, "of " + count), h("span", { class: "grow" }),
       h("label", { class: "as" }, h("span", { class: "dim" }, "Bodies as "), way), turn("Previous", number - 1), turn("Next", number + 1)), slot);
 }
 
-function drawn(context, step, how) {
-  const { kinds, signal } = context, answer = step.answer, sent = step.sent;
+function drawn(context, step, changes, how) {
+  const { kinds } = context, answer = step.answer, sent = step.sent;
   const card = (title, ...inside) => h("section", { class: "card all" }, h("h2", {}, title), inside);
   const object = step.object && kinds.named(step.object.group, step.object.resource);
   const facts = [["What", h("code", {}, name(words(step)))], ["Answer", h("span", { class: tone(ended(step)) }, name(ended(step) || "–"))],
@@ -108,8 +109,6 @@ function drawn(context, step, how) {
     object && ["Object", h("a", { href: link(object, step.object.namespace, step.object.name) + "?at=" + step.revision }, object.kind + "/", name(step.object.name))],
     ["Revision", [step.before === step.revision ? String(step.revision) : step.before + " to " + step.revision, " ", h("a", { href: "#/objects?at=" + step.revision }, "the cluster then")]]].filter(Boolean);
   const earlier = step.earlier && diffView(step.earlier.object, answer.json, { label: "Difference" });
-  const changes = h("div", {}, h("p", { class: "dim" }, step.before === step.revision ? "None." : "Reading …"));
-  if (step.before !== step.revision) changed(step, changes, signal);
   return h("div", { class: "cards" },
     h("section", { class: "card" }, h("h2", {}, "Step"), h("dl", { class: "facts" }, facts.map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]))),
     h("section", { class: "card" }, h("h2", {}, "Changes"), changes),
@@ -131,14 +130,17 @@ function eventWords(event, i) {
 }
 
 // What the step and all that followed from it wrote.
-async function changed(step, slot, signal) {
+async function changed(step, signal) {
+  if (step.before === step.revision) return h("p", { class: "dim" }, "None.");
   try {
     const found = await api.get("/ui/history/", { query: { after: step.before, before: step.revision + 1 }, signal });
-    swap(slot, h("ul", { class: "list" }, found.items.reverse().map((item) => {
+    return [h("ul", { class: "list" }, found.items.reverse().map((item) => {
       const kind = { group: item.group, resource: item.resource };
       return h("li", {}, h("span", { class: "badge " + item.verb }, item.verb), " ", h("a", { href: link(kind, item.namespace, item.name, "history") }, item.kind + "/", name(item.name)),
         h("span", { class: "dim" }, item.namespace ? [" in ", name(item.namespace)] : "", item.manager ? [" by ", name(item.manager)] : ""));
-    })), found.after > step.before ? note("", "Those up to revision " + found.after + " are on the page History.") : null);
-  } catch (error) { if (error.name !== "AbortError") swap(slot, note("bad", error.message)); }
-  document.body.dataset.changed = step.number;
+    })), found.after > step.before ? note("", "Those up to revision " + found.after + " are on the page History.") : null];
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    return note("bad", error.message);
+  }
 }

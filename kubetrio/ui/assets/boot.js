@@ -1,3 +1,0 @@
-import { start } from "./main.js";
-
-start();
