@@ -37,6 +37,7 @@ from benchmarks import (
     rows_single,
     rows_start,
     rows_stream,
+    rows_ui,
     rows_watch,
     rows_write,
 )
@@ -67,6 +68,7 @@ ROWS = (
     + rows_flash.ROWS
     + rows_fixture.ROWS
     + rows_single.ROWS
+    + rows_ui.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 

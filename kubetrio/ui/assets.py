@@ -1,9 +1,10 @@
 """Files of the pages, and the headers that they go out with.
 
 Browsers load scripts and styles from this server alone, run none that is written into a page but
-those whose hashes the policy names, and show the pages in no frame of others.  A page that is
-signed in to with a token gets its modules by one ``fetch`` with that token (`ALL`), for ``import``
-has no headers; so it may also run blobs, which only a script that runs already can make.
+those whose hashes the policy names, and show the pages in no frame of others.  All modules go out
+as one (`SCRIPT`).  A page that is signed in to with a token gets that and the style by one
+``fetch`` with the token (`ALL`), for ``import`` has no headers; so it may also run blobs, which
+only a script that runs already can make.
 
 Source: W3C "Content Security Policy Level 3"; W3C "Trusted Types".
 """
@@ -20,6 +21,7 @@ import orjson
 
 from kubetrio.api.request import Request
 from kubetrio.api.response import Headers, Response
+from kubetrio.ui.bundle import bundled
 
 FOLDER = "assets"
 TYPES = {
@@ -43,9 +45,14 @@ STANDING: Headers = (
 KEPT = (b"Cache-Control", b"private, no-cache")
 """Browsers ask each time whether a file is still the same."""
 INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
-DOCUMENT, SIGN_IN = "index.html", "signin.html"
+DOCUMENT, SIGN_IN, ICON = "index.html", "signin.html", "icon.svg"
+ENTRY = "main"
+"""The module whose ``start`` is called."""
+SCRIPT = "all.js"
+"""All modules as one."""
+STYLE = "style.css"
 ALL = "all.json"
-"""The texts of all modules and styles by name, in one answer."""
+"""The texts of `SCRIPT` and `STYLE` by name, in one answer."""
 PARTS = {"/* signin.css */": "signin.css", "/* signin.js */": "signin.js"}
 """Files that are written into the page for signing in, by what stands in their place."""
 
@@ -90,26 +97,26 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
+def modules() -> dict[str, str]:
+    """Return the texts of the page's modules by name, without ``.js``.  Blocking."""
+    return {
+        entry.name.removesuffix(".js"): entry.read_text("utf-8")
+        for entry in resources.files(__package__).joinpath(FOLDER).iterdir()
+        if entry.name.endswith(".js") and not entry.name.startswith("signin.")
+    }
+
+
 def load() -> dict[str, Asset]:
     """Return all files but the page for signing in, by name.  Blocking."""
-    found: dict[str, Asset] = {}
-    for entry in resources.files(__package__).joinpath(FOLDER).iterdir():
-        name = entry.name
-        if name.rpartition(".")[2] not in TYPES or name.startswith("signin."):
-            continue
-        policy = ""
-        if name == DOCUMENT:
-            trusted = "require-trusted-types-for 'script'; trusted-types 'none'"
-            own = "script-src 'self'; style-src 'self'; img-src 'self'"
-            policy = f"{COMMON}; {own}; {trusted}"
-        found[name] = _asset(name, entry.read_bytes(), policy)
-    texts = {
-        name: one.body.decode()
-        for name, one in sorted(found.items())
-        if name.endswith((".css", ".js"))
+    trusted = "require-trusted-types-for 'script'; trusted-types 'none'"
+    own = "script-src 'self'; style-src 'self'; img-src 'self'"
+    policies = {DOCUMENT: f"{COMMON}; {own}; {trusted}"}
+    texts = {name: _text(name) for name in (DOCUMENT, STYLE, ICON)}
+    texts[SCRIPT] = bundled(modules(), ENTRY)
+    texts[ALL] = orjson.dumps({name: texts[name] for name in (SCRIPT, STYLE)}).decode()
+    return {
+        name: _asset(name, text.encode(), policies.get(name, "")) for name, text in texts.items()
     }
-    found[ALL] = _asset(ALL, orjson.dumps(texts))
-    return found
 
 
 def sign_in_page(door: str = "token") -> Asset:

@@ -20,6 +20,8 @@ from kubetrio.auth import authorize
 from kubetrio.config import FlowControl
 from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.testing.process import ServerProcess
+from kubetrio.ui.assets import modules
+from kubetrio.ui.bundle import bundled
 
 pytestmark = [
     pytest.mark.e2e,
@@ -182,13 +184,19 @@ async def test_levels_by_keyboard(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- what states look like
 
 
+DRAWING = """\
+import { Flow } from "./flow.js";
+export function start() {
+  window.flow = new Flow({ told() {}, title(words) { window.named = words; } });
+  document.querySelector("#main").replaceChildren(flow.element);
+}
+"""
+
+
 async def drawing(look: Looking) -> State:
     """Put a drawing of its own into the page, for states that the test makes up."""
     await look.show("/objects/core/configmaps", f"{STATE} === 'live'")
-    await look.tab.value(
-        "import('./flow.js').then(({Flow}) => { window.flow = new Flow({told() {}, title(t) {"
-        " window.named = t }}); document.querySelector('#main').replaceChildren(flow.element); })"
-    )
+    await look.tab.value(f"{{ {bundled({**modules(), 'drawing': DRAWING}, 'drawing')} }} 0")
     pages = look.server.api.edge.documents._flow_pages
     assert pages is not None
     made: State = pages.state()

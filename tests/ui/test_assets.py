@@ -14,7 +14,6 @@ from kubetrio.ui.assets import TYPES, load, sign_in_page
 
 FOLDER = Path(__file__).parents[2] / "kubetrio" / "ui" / "assets"
 MOST_BYTES = 300_000
-IMPORT = re.compile(r'^import (?:[^"]* from )?"\./([\w.-]+)";$', re.MULTILINE)
 
 
 def test_all_files_are_small_together() -> None:
@@ -24,24 +23,16 @@ def test_all_files_are_small_together() -> None:
     assert sum(one.stat().st_size for one in files) < MOST_BYTES
 
 
-def test_modules_import_each_other_in_no_circle() -> None:
-    """The page for signing in loads them one behind the other; each import is a line."""
-    needs = {one.name: IMPORT.findall(one.read_text()) for one in FOLDER.glob("*.js")}
-    del needs["signin.js"]
-    done: set[str] = set()
-    while needs:
-        ready = {name for name, wanted in needs.items() if done.issuperset(wanted)}
-        assert ready, needs
-        done |= ready
-        needs = {name: wanted for name, wanted in needs.items() if name not in ready}
-
-
-def test_all_modules_come_in_one_answer() -> None:
-    """Those that the page for signing in runs, by name, and the style."""
-    files = orjson.loads(load()["all.json"].body)
-    wanted = {one.name for one in FOLDER.iterdir() if one.suffix in (".css", ".js")}
-    assert set(files) == {name for name in wanted if not name.startswith("signin.")}
-    assert files["main.js"] == (FOLDER / "main.js").read_text()
+def test_all_modules_come_in_one() -> None:
+    """Each file of them, and the style beside, in one answer for a page with a token."""
+    served = load()
+    assert set(served) == {"index.html", "style.css", "icon.svg", "all.js", "all.json"}
+    files = orjson.loads(served["all.json"].body)
+    assert set(files) == {"all.js", "style.css"}
+    for one in FOLDER.glob("*.js"):
+        assert (f"const ${one.stem} = " in files["all.js"]) is (one.stem != "signin"), one
+    assert files["style.css"] == (FOLDER / "style.css").read_text()
+    assert files["all.js"] == served["all.js"].body.decode()
 
 
 def test_nothing_makes_markup_of_text() -> None:
@@ -92,12 +83,12 @@ def test_a_queue_shows_that_it_executes_over_what_waits_in_it() -> None:
 
 async def test_a_file_that_is_known_is_not_sent_again(client: Client) -> None:
     """304 for its entity tag; all answers forbid frames and guesses of their type."""
-    first = await client.request("GET", "/ui/main.js")
+    first = await client.request("GET", "/ui/all.js")
     assert first.status == 200
     assert first.head.get(b"content-type") == b"text/javascript; charset=utf-8"
     assert first.head.get(b"x-frame-options") == b"DENY"
     assert first.head.get(b"x-content-type-options") == b"nosniff"
     assert first.head.get(b"cache-control") == b"private, no-cache"
     tag = first.head.get(b"etag").decode()
-    again = await client.request("GET", "/ui/main.js", {"If-None-Match": tag})
+    again = await client.request("GET", "/ui/all.js", {"If-None-Match": tag})
     assert (again.status, again.body) == (304, b"")

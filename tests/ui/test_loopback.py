@@ -76,7 +76,7 @@ async def test_guessing_ends(autojump_clock: MockClock) -> None:
     [
         ("GET", "/ui/", {}, 200),
         ("GET", "/", {}, 302),
-        ("GET", "/ui/main.js", {}, 401),
+        ("GET", "/ui/all.js", {}, 401),
         ("GET", "/api/v1/secrets", {}, 401),
         ("GET", "/api/v1/secrets", {"authorization": "Bearer "}, 401),
         ("GET", "/api/v1/secrets", {"authorization": "Bearer 0"}, 401),

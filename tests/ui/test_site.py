@@ -36,9 +36,12 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
         ("/ui/about", 200, b"{"),
         ("/ui/lasthour", 200, b"{"),
         ("/ui/signin.js", 404, b"404"),
+        ("/ui/main.js", 404, b"404"),
+        ("/ui/moment", 200, b"{"),
+        ("/ui/steps", 404, b"404"),
         ("/ui/nothing.js", 404, b"404"),
-        ("/ui/../ui/main.js", 404, b"404"),
-        ("/ui/%2e%2e/main.js", 404, b"404"),
+        ("/ui/../ui/all.js", 404, b"404"),
+        ("/ui/%2e%2e/all.js", 404, b"404"),
     ],
 )
 async def test_paths(client: Client, path: str, status: int, begins: bytes) -> None:
@@ -63,7 +66,7 @@ async def test_a_stranger_gets_the_page_for_signing_in_and_nothing_else(
         assert page.status == 200
         assert b"Sign in" in page.body
         assert b"frame-ancestors 'none'" in page.head.get(b"content-security-policy")
-        for path in ("/ui/main.js", "/ui/about", "/ui/lasthour", "/ui/history/", "/ui/x"):
+        for path in ("/ui/all.js", "/ui/about", "/ui/lasthour", "/ui/history/", "/ui/x"):
             assert (await stranger.request("GET", path, HTML)).status == 403, path
         assert (await stranger.request("GET", "/ui/")).status == 403
         assert (await stranger.request("POST", "/ui/", HTML, b"x")).status == 403

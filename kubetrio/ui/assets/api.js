@@ -4,7 +4,7 @@
 const KEY = "kubetrio.token";
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const META = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-const PAGE = 500, FURTHER = 2000;
+const PAGE = 1000, FURTHER = 2000;
 export const MANAGER = "kubetrio-ui";
 
 let token = sessionStorage.getItem(KEY) || "";

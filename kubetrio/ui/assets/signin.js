@@ -1,27 +1,19 @@
 "use strict";
 (() => {
-  const KEY = "kubetrio.token", FROM = /^(import|export)\s+(?:[^"']*?\sfrom\s+)?"\.\/([\w.-]+)";?$/gm;
+  const KEY = "kubetrio.token";
   const $ = (id) => document.getElementById(id);
   const door = document.body.dataset.door, main = document.querySelector("main");
   const asked = (name, token, options) => fetch(name, { ...options, cache: "no-cache", credentials: "omit", redirect: "error",
     headers: { ...(options && options.headers), ...(token && { Authorization: "Bearer " + token }) } });
 
-  // Modules have no headers: all files are fetched at once with the token, and modules are named by what they are here.
-  const urls = new Map();
-  function module(name, files) {
-    if (!urls.has(name)) {
-      const whole = files[name].replace(FROM, (line, _, one) => line.replace("./" + one, module(one, files)));
-      urls.set(name, URL.createObjectURL(new Blob([whole], { type: "text/javascript" })));
-    }
-    return urls.get(name);
-  }
+  // Modules have no headers: style and script are fetched with the token, and the script is named by what it is here.
   async function open(files) {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(files["style.css"]);
-    const { start } = await import(module("main.js", files));
     document.adoptedStyleSheets = [sheet];
     document.querySelector("style").remove();
-    start();
+    document.querySelector("main").hidden = true;
+    await import(URL.createObjectURL(new Blob([files["all.js"]], { type: "text/javascript" })));
   }
   const SAID = { 401: "The server does not know this token.", 403: "This user may not open the pages: they need get on /ui/*." };
   async function enter(token) {
