@@ -47,7 +47,8 @@ class Frame {
     const brand = h("a", { class: "brand", href: "#/objects" }, mark(), this.cluster);
     this.top = h("header", { class: "top" }, menu, brand, this.nav, this.who);
     this.away = h("div", { class: "banner away", role: "alert", hidden: true });
-    document.body.replaceChildren(h("div", { class: "frame" }, this.top, this.side, this.main));
+    const skip = button("Skip to the page", () => this.main.focus(), { class: "skip" });
+    document.body.replaceChildren(skip, h("div", { class: "frame" }, this.top, this.side, this.main));
     this.side.addEventListener("click", (event) => { if (event.target.closest("a")) this.fold(false); });
     addEventListener("keydown", (event) => this.key(event));
   }
@@ -82,7 +83,11 @@ class Frame {
         document.documentElement.dataset.theme = next;
       }, { class: "quiet", "aria-label": "Dark and light", "aria-pressed": String(dark) }),
       api.signedIn() && button("Sign out", api.signOut, { class: "quiet" }));
-    addEventListener("hashchange", () => this.show());
+    addEventListener("hashchange", () => {
+      this.show();
+      // What had the focus is gone with the page before: the next key is for this one.
+      if (document.activeElement === document.body) this.main.focus({ preventScroll: true });
+    });
     this.show();
   }
   show() {
