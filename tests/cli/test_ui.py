@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kubetrio.harness.script import Move, Request, Script
 from kubetrio.testing.process import ServerProcess
 
 pytestmark = pytest.mark.e2e
@@ -77,6 +78,19 @@ def test_a_server_that_was_stopped(
         assert b"default" in ask(port, "GET", "/api/v1/namespaces", token=token)[1]
         body = json.dumps({"metadata": {"name": "new"}})
         assert ask(port, "POST", "/api/v1/namespaces", body, token)[0] == 403
+
+
+def test_a_script(tmp_path: Path) -> None:
+    """Its steps, and objects as they were, read-only; the replay is over when the link is there."""
+    maps = "/api/v1/namespaces/default/configmaps"
+    post = Request(method="POST", path=maps, body={"metadata": {"name": "made"}})
+    Script(steps=(post, Move(seconds=60))).save(tmp_path / "s.json")
+    with shown(str(tmp_path / "s.json")) as (port, code):
+        token = json.loads(ask(port, "POST", "/ui/once", code)[1])["token"]
+        steps = json.loads(ask(port, "GET", "/ui/steps", token=token)[1])
+        assert [one["status"] for one in steps["items"]] == [201, 0]
+        assert ask(port, "GET", f"{maps}/made", token=token)[0] == 200
+        assert ask(port, "DELETE", f"{maps}/made", token=token)[0] == 403
 
 
 def test_a_directory_without_a_server(tmp_path: Path) -> None:
