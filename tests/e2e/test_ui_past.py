@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from chromium import CHROMIUM
-from ui_pages import configmap, looking
+from ui_pages import configmap, looking, pod
 
 pytestmark = [
     pytest.mark.e2e,
@@ -77,3 +77,27 @@ async def test_ages_go_on_by_themselves(tmp_path: Path) -> None:
         )
         before = await look.tab.value(age)
         await look.tab.until(f"{age} !== '{before}'")
+
+
+async def test_dependents_as_they_were(tmp_path: Path) -> None:
+    """At a revision before one was deleted it is there; its link leads to it at that revision."""
+    async with looking(tmp_path) as look:
+        tab, client = look.tab, look.client
+        owner = await client.create(configmap("owner", {}))
+        reference = {
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+            "uid": owner["metadata"]["uid"],
+        }  # fmt: skip
+        below = await client.create(pod("below", ownerReferences=[reference]))
+        at = below["metadata"]["resourceVersion"]
+        await client.delete(client.kind("v1", "Pod"), "below", "default")
+        family = "document.body.dataset.family === 'yes'"
+        await look.show("/object/core/configmaps/default/owner", family)
+        assert "Nothing depends on it." in await tab.value(TEXT)
+        await look.show(f"/object/core/configmaps/default/owner?at={at}", f"{KEPT} && {family}")
+        shown = await tab.value(TEXT)
+        assert "Pod/below" in shown
+        assert "Not allowed" not in shown
+        link = "[...document.querySelectorAll('.tree a')].find(a => a.textContent === 'Pod/below')"
+        assert (await tab.value(f"{link}.hash")).endswith(f"?at={at}")
+        await look.well()

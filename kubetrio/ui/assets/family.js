@@ -4,14 +4,14 @@ import * as api from "./api.js";
 import { h, name, note } from "./dom.js";
 import { each, link } from "./kinds.js";
 
-// Owners and dependents by uid, of all kinds that can be listed where dependents can be.
-export async function dependents({ kinds, namespace, object, signal }) {
+// Dependents by the uid of their owner, of all kinds that can be listed where dependents can be; at: as they were at a revision.
+export async function dependents({ kinds, namespace, object, at, signal }) {
   const space = object.metadata.namespace || namespace;
   const asked = kinds.listable.filter((one) => one.namespaced || !space);
-  const byOwner = new Map(), refused = [];
+  const byOwner = new Map(), refused = [], fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
   await each(asked.filter((one) => one.verbs.includes("get")), async (one) => {
     try {
-      for (const item of await api.metadata(api.collection(one, space), {}, signal)) {
+      for (const item of await api.metadata(api.collection(one, space), fixed, signal)) {
         for (const owner of item.metadata.ownerReferences || []) {
           if (!byOwner.has(owner.uid)) byOwner.set(owner.uid, []);
           byOwner.get(owner.uid).push({ kind: one, meta: item.metadata });
@@ -19,7 +19,7 @@ export async function dependents({ kinds, namespace, object, signal }) {
       }
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      refused.push(one.resource);
+      if (error.code === 403 || !at) refused.push(one.resource);  // not every kind has a past
     }
   }, signal, 4);
   const seen = new Set([object.metadata.uid]);
@@ -28,11 +28,11 @@ export async function dependents({ kinds, namespace, object, signal }) {
   return { tree: below(object.metadata.uid), refused };
 }
 
-// beside(node): what stands behind the name of one.
-export function tree(nodes, beside) {
+// beside(node): what stands behind the name of one.  then: of an address, the moment.
+export function tree(nodes, { beside, then = "" } = {}) {
   if (!nodes.length) return null;
-  return h("ul", {}, nodes.map((one) => h("li", {}, h("a", { href: link(one.kind, one.meta.namespace, one.meta.name) },
-    one.kind.kind + "/", name(one.meta.name)), beside && [" ", beside(one)], tree(one.below, beside))));
+  return h("ul", {}, nodes.map((one) => h("li", {}, h("a", { href: link(one.kind, one.meta.namespace, one.meta.name) + then },
+    one.kind.kind + "/", name(one.meta.name)), beside && [" ", beside(one)], tree(one.below, { beside, then }))));
 }
 export function unlisted(refused) {
   return refused.length ? note("warn", "Not allowed to list, so there may be more: " + refused.sort().join(", ")) : null;

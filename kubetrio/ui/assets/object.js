@@ -151,20 +151,20 @@ function conditions(list) {
 }
 
 async function family(view, slot, signal) {
-  const { object, context, kind, namespace } = view, at = view.at && !context.about.kept;
+  const { object, context, kind, namespace, at } = view;
+  const then = at ? "?at=" + encodeURIComponent(at) : "";
   const owners = (object.metadata.ownerReferences || []).map((one) => {
     const known = context.kinds.of(one.apiVersion, one.kind);
     const words = [one.kind + "/", name(one.name)];
-    return h("li", {}, known ? h("a", { href: link(known, known.namespaced ? object.metadata.namespace : "", one.name) }, words) : h("span", {}, words), one.controller ? h("span", { class: "dim" }, " controller") : null);
+    return h("li", {}, known ? h("a", { href: link(known, known.namespaced ? object.metadata.namespace : "", one.name) + then }, words) : h("span", {}, words), one.controller ? h("span", { class: "dim" }, " controller") : null);
   });
   const here = h("li", { class: "here" }, kind.kind + "/", name(object.metadata.name));
   const below = h("div", {}, h("p", { class: "dim" }, "Looking for dependents …"));
   here.append(below);
   swap(slot, h("ul", { class: "tree" }, owners.length ? [owners, h("li", {}, h("ul", {}, here))] : here));
-  if (at) { swap(below, h("p", { class: "dim" }, "Dependents are looked for now, not in the past.")); return; }
   try {
-    const all = await dependents({ kinds: context.kinds, namespace, object, signal });
-    swap(below, tree(all.tree) || h("p", { class: "dim" }, "Nothing depends on it."), unlisted(all.refused));
+    const all = await dependents({ kinds: context.kinds, namespace, object, at, signal });
+    swap(below, tree(all.tree, { then }) || h("p", { class: "dim" }, "Nothing depends on it."), unlisted(all.refused));
   } catch (error) { if (error.name !== "AbortError") swap(below, note("bad", error.message)); }
   document.body.dataset.family = "yes";
 }

@@ -53,7 +53,7 @@ async function preview({ kinds, kind, namespace, object, signal }) {
     parts.push({ at, check: () => left(api.collection(one, meta.namespace), meta.name, meta.uid, signal) });
     return at;
   };
-  const shown = tree(all.tree, beside), count = parts.length;
+  const shown = tree(all.tree, { beside }), count = parts.length;
   return { parts, element: h("div", {}, h("p", {}, count ? count + (count === 1 ? " dependent goes along:" : " dependents go along:") : "Nothing depends on it."),
     h("div", { class: "tree" }, shown), unlisted(all.refused)) };
 }
