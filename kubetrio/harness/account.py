@@ -43,11 +43,13 @@ def account(name: str, script: Script, replay: Observed) -> Steps:
     heads, details = list[Object](), list[bytes]()
     for number, (step, after) in enumerate(zip(shown.steps, replay.moments, strict=True), 1):
         differing = differences.get(number, [])
+        now = replay.script.steps[number - 1].answer or Reply()
         sent = _sent(step, shown.steps)
         head, earlier = objects.seen(number, step, sent)
         head = _head(number, step, sent, before, after) | head | {"otherwise": len(differing)}
         heads.append(head)
-        details.append(orjson.dumps(head | _detail(step, sent, earlier, differing)))
+        detail = head | _detail(step, sent, earlier) | _otherwise(differing, now)
+        details.append(orjson.dumps(detail))
         before = after
     setup = script.setup
     listed = {
@@ -152,7 +154,6 @@ def _detail(
     step: Step,
     sent: Prepared | None,
     earlier: tuple[int, Object] | None,
-    differences: Sequence[Difference],
 ) -> Object:
     """All that there is to tell of a step beside its line."""
     reply = step.answer or Reply()
@@ -165,12 +166,18 @@ def _detail(
         detail["sent"] = _request(step, sent)
     if earlier is not None:
         detail["earlier"] = {"number": earlier[0], "object": earlier[1]}
-    if differences:
-        detail["differences"] = [
-            {"where": one.where, "script": _text(one.one), "now": _text(one.other)}
-            for one in differences[:MOST_DIFFERENCES]
-        ]
     return detail
+
+
+def _otherwise(differences: Sequence[Difference], now: Reply) -> Object:
+    """What a replay answers in the place of the script's answer; nothing where that is the same."""
+    if not differences:
+        return {}
+    listed = [
+        {"where": one.where, "script": _text(one.one), "now": _text(one.other)}
+        for one in differences[:MOST_DIFFERENCES]
+    ]
+    return {"differences": listed, "now": _body(now.body)}
 
 
 def _request(step: Request | Watch, sent: Prepared | None) -> Object:

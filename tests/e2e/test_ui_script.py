@@ -90,6 +90,7 @@ async def test_steps_with_their_answers(tmp_path: Path, played: Played) -> None:
         assert "What differs from the answer of step 2" in changed
         minus = "[...document.querySelectorAll('.diff .minus')].map(e => e.textContent).join()"
         assert MARKUP in await tab.value(minus)
+        assert "k: before" in await tab.value(minus)
         assert "ConfigMap/a" in changed
         assert "by kubetrio-script" in changed
         await picture(tab, tmp_path, "script-step")

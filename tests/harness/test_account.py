@@ -105,6 +105,8 @@ def test_what_is_answered_otherwise_now(replay: Observed) -> None:
     steps = account("s", replace(replay.script, steps=tuple(recorded)), replay)
     assert heads(steps)[5]["status"] == 500
     assert heads(steps)[5]["otherwise"] > 0
+    assert detail(steps, 6)["now"]["json"]["data"] == {"k": MARKUP}
+    assert "now" not in detail(steps, 3)
     found = {one["where"]: one for one in detail(steps, 6)["differences"]}
     assert found["answer.status"] == {"where": "answer.status", "script": "500", "now": "200"}
 

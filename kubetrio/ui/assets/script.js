@@ -112,13 +112,21 @@ function drawn(context, step, changes, how) {
   return h("div", { class: "cards" },
     h("section", { class: "card" }, h("h2", {}, "Step"), h("dl", { class: "facts" }, facts.map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]))),
     h("section", { class: "card" }, h("h2", {}, "Changes"), changes),
-    step.differences && card("Answered otherwise now", h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Where", "Recorded", "Now"].map((one) => h("th", { scope: "col" }, one)))),
-      h("tbody", {}, step.differences.map((one) => h("tr", {}, [one.where, one.script, one.now].map((text) => h("td", {}, name(text)))))))), step.otherwise > step.differences.length && h("p", { class: "dim" }, "and " + (step.otherwise - step.differences.length) + " more")),
+    step.differences && card("Answered otherwise now", otherwise(step)),
     step.rule && card("Rule", bodyView({ json: step.rule }, how)),
     sent && (full(sent) || sent.headers.length > 0) && card("Sent", headers(sent.headers), full(sent) && bodyView(sent, how)),
     step.earlier && card("What differs from the answer of step " + step.earlier.number, earlier || note("good", "Nothing that is shown differs.")),
     (full(answer) || answer.lines || Object.keys(answer.headers).length > 0) && card("Answered", headers(Object.entries(answer.headers)), full(answer) && bodyView(answer, how),
       (answer.lines || []).map((event, i) => h("details", {}, h("summary", {}, eventWords(event, i)), bodyView(event, how)))));
+}
+// Bodies that are objects as a difference, all else as it is.
+function otherwise(step) {
+  const { answer, now, differences } = step, object = (body) => body.json && typeof body.json === "object" && !Array.isArray(body.json);
+  const both = object(answer) && object(now) ? diffView(answer.json, now.json, { managed: true, label: "Recorded and now" }) : null;
+  const rows = differences.filter((one) => !both || !/^answer\.(?:json|jsonLine|text|base64)\b/.test(one.where));
+  return [rows.length > 0 && h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Where", "Recorded", "Now"].map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.map((one) => h("tr", {}, [one.where, one.script, one.now].map((text) => h("td", {}, name(text)))))))),
+  step.otherwise > differences.length && h("p", { class: "dim" }, "and " + (step.otherwise - differences.length) + " more"), both];
 }
 function full(body) { return ["json", "text", "base64"].some((form) => form in body); }
 function headers(list) {
