@@ -61,6 +61,9 @@ def run(call: Call) -> int:
             count += 1
     for folder, values in sorted(seen.encrypted.items()):
         print(f"{folder}: {values} encrypted values were not looked into")
+    if seen.schema:
+        release = f", last written by kubetrio {seen.release}" if seen.release else ""
+        print(f"schema version {seen.schema}{release}")
     checked = f"{seen.live} objects, {seen.revisions} revisions up to {seen.revision}"
     if count:
         say(f"{count} faults in {checked}: restore a backup")

@@ -36,12 +36,14 @@ def run(call: Call) -> int:
     """Print versions."""
     import apsw
 
+    from kubetrio.datadir import SCHEMA_VERSION
     from kubetrio.release import KUBERNETES_VERSION
 
-    versions = {
+    versions: dict[str, str | int] = {
         "kubetrio": __version__,
         "kubernetes": f"v{KUBERNETES_VERSION}",
         "python": platform.python_version(),
+        "schema": SCHEMA_VERSION,  # newest that it opens; docs/reference/versions.md
         "sqlite": apsw.sqlite_lib_version(),
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }

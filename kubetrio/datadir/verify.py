@@ -27,6 +27,8 @@ class Seen:
     """What a check came across.
 
     Args:
+        schema: version of the schema.
+        release: of kubetrio that opened the directory for writing last; empty where unknown.
         revision: newest revision.
         compacted: newest compacted revision.
         revisions: that were looked at.
@@ -34,6 +36,8 @@ class Seen:
         encrypted: values that cannot be read without their keys, by folder.
     """
 
+    schema: int = 0
+    release: str = ""
     revision: int = 0
     compacted: int = 0
     revisions: int = 0
@@ -54,6 +58,7 @@ def verify(database: Path, seen: Seen, tell: Tell, pulse: Callable[[], None]) ->
         DatabaseUnusable: it is none, or of a newer kubetrio.
     """
     with inspect(database) as snapshot:
+        seen.schema, seen.release = snapshot.schema, snapshot.release
         seen.revision, seen.compacted = snapshot.revision, snapshot.compacted
         yield from snapshot.faults(pulse)
         try:

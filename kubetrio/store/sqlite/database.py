@@ -22,6 +22,7 @@ from kubetrio.runtime.files import FULL, NO_DESCRIPTORS
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.sync import sync_directory
+from kubetrio.store.sqlite.versions import schema_of
 
 FILE_NAME = "kubetrio.db"
 BUSY_TIMEOUT_MS = 5000
@@ -139,23 +140,22 @@ def _transaction(connection: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def migrate(connection: apsw.Connection, now_ms: int) -> None:
-    """Bring an older schema to this version, one transaction a version.
+def migrate(connection: apsw.Connection, now_ms: int) -> int:
+    """Bring an older schema to this version, one transaction per version.
+
+    Returns:
+        The version that it had.
 
     Raises:
         DatabaseUnusable: the file is newer than this program.
     """
-    schema_version: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
-    if schema_version > sql.SCHEMA_VERSION:
-        raise DatabaseUnusable(
-            f"database has schema version {schema_version}, this kubetrio knows "
-            f"{sql.SCHEMA_VERSION}: upgrade kubetrio"
-        )
-    for version in range(schema_version + 1, sql.SCHEMA_VERSION + 1):
+    former = schema_of(connection)
+    for version in range(former + 1, sql.SCHEMA_VERSION + 1):
         with _transaction(connection):
             for statement in sql.MIGRATIONS[version]:
                 connection.execute(statement)
             connection.execute(sql.RECORD_MIGRATION, (version, now_ms))
+    return former
 
 
 def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> apsw.Connection:

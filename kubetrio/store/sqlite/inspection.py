@@ -35,6 +35,7 @@ from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.versions import release_of, schema_of
 from kubetrio.store.statistics import StoreStatistics
 
 __all__ = ["FILE_NAME", "Fault", "Inspection", "LogRow", "Snapshot", "existing", "inspect"]
@@ -106,11 +107,22 @@ class Inspection:
     Args:
         path: of the database, for errors.
         connection: in a read transaction.
+
+    Attributes:
+        schema: version of its schema.
+        release: that opened it for writing last; empty where none is noted.
+        revision: its newest revision.
+        compacted: its newest compacted revision.
+
+    Raises:
+        DatabaseUnusable: it is of a newer kubetrio.
     """
 
     def __init__(self, path: Path, connection: apsw.Connection) -> None:
         self._path = path
         self._connection = connection
+        self.schema = schema_of(connection)
+        self.release = release_of(connection)
         self.revision: Revision = connection.execute(sql.HEAD).get
         self.compacted: Revision = connection.execute(sql.GET_META, ("compacted",)).get
 
@@ -161,9 +173,8 @@ class Inspection:
             for (text,) in self._connection.execute(f"PRAGMA integrity_check({MOST_FAULTS})"):
                 if text != "ok":
                     yield Fault(self._path.name, text)
-            version: int = self._connection.execute(sql.SCHEMA_VERSION_FOUND).get
             for statement, what in CHECKS:
-                if version < sql.SCHEMA_VERSION and statement is sql.LEASE_IN_THE_FUTURE:
+                if self.schema < sql.SCHEMA_VERSION and statement is sql.LEASE_IN_THE_FUTURE:
                     continue
                 bound = (self.compacted,) if "?1" in statement else ()
                 for number, (key, revision) in enumerate(
@@ -246,12 +257,6 @@ def inspect(path: Path) -> Iterator[Inspection]:
         try:
             connection.pragma("query_only", 1)
             connection.execute(sql.BEGIN_READING)
-            version: int = connection.execute(sql.SCHEMA_VERSION_FOUND).get
-            if version > sql.SCHEMA_VERSION:
-                raise DatabaseUnusable(
-                    f"database has schema version {version}, this kubetrio knows "
-                    f"{sql.SCHEMA_VERSION}: upgrade kubetrio"
-                )
             seen = Inspection(path, connection)
         except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
             raise damaged(path, error) from error

@@ -32,10 +32,12 @@ from typing import NamedTuple
 
 from kubetrio.store.model import EventType, Revision
 from kubetrio.store.sqlite import reserve, sync
+from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.sync import sync_directory
 
 FILE_NAME = "kubetrio.journal"
-MAGIC = b"ktjrnl01"
+OURS = b"ktjrnl"
+MAGIC = OURS + b"01"
 HEADER = struct.Struct("<8sQQII")
 HEADER_BYTES = 4096
 SEED = struct.Struct("<QQI")
@@ -122,6 +124,7 @@ def read(path: Path) -> Journaled | None:
     A server may write to it meanwhile.
 
     Raises:
+        DatabaseUnusable: it has the form of a newer release.
         OSError: it cannot be read.
     """
     for _ in range(TRIES):
@@ -143,10 +146,19 @@ def read(path: Path) -> Journaled | None:
 
 
 def _header(header: bytes) -> tuple[int, Revision, int] | None:
-    """Generation, base and mark; None for what is none, as a file that was only begun."""
+    """Generation, base and mark; None for what is none, as a file that was only begun.
+
+    Raises:
+        DatabaseUnusable: it has the form of a newer release.
+    """
     if len(header) < HEADER.size:
         return None
     magic, generation, base, mark, checksum = HEADER.unpack_from(header)
+    if magic != MAGIC and magic.startswith(OURS):
+        raise DatabaseUnusable(
+            f"{FILE_NAME} is of a newer kubetrio: start that, or restore a backup that was made "
+            "before the upgrade"
+        )
     if magic != MAGIC or checksum != _seed(generation, base, mark):
         return None
     return generation, base, mark

@@ -28,6 +28,7 @@ from kubetrio.store.sqlite.database import (
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Noted
 from kubetrio.store.sqlite.journal import beside, read
+from kubetrio.store.sqlite.versions import SCHEMA_VERSION, note_release
 from kubetrio.store.sqlite.writer import Writer
 
 W = TypeVar("W", bound=Writer)
@@ -75,7 +76,7 @@ def open_writer(
             unclean = connection.execute(sql.GET_META, ("clean",)).get != 1
             if unclean or noted is not None:
                 _check(path, connection)
-            migrate(connection, now_ms)
+            _upgrade(connection, now_ms)
         connection.close()
         writer = make(path)
         with writer.given_up_on_failure():
@@ -88,12 +89,28 @@ def open_writer(
                 )
             with contextlib.suppress(apsw.FullError):  # then with the first write
                 writer.mark(clean=False)
+                note_release(writer.connection, now_ms)
                 writer.note_wall_clock(now_ms - (writer.newest_ms or now_ms))
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:
         raise unusable(path, "opened", error) from error
     return writer
+
+
+def _upgrade(connection: apsw.Connection, now_ms: int) -> None:
+    """Bring the schema to the version of this release.
+
+    Raises:
+        DatabaseUnusable: the file is of a newer one.
+    """
+    former = migrate(connection, now_ms)
+    if former < SCHEMA_VERSION:
+        LOG.info(
+            "The data directory has a newer schema now, which earlier releases do not open",
+            was=former,
+            version=SCHEMA_VERSION,
+        )
 
 
 def _check(path: Path, connection: apsw.Connection) -> None:

@@ -6,8 +6,10 @@ Tables
     history    superseded revisions of keys: alive from `rev` up to, not including, `until`.
     lease      revisions whose value has a time to live: when it is over, and where in the value the
                revision stands.  One that is not its key's newest any more means nothing.
-    meta       schema version, compacted revision, whether the last stop was clean; and from which
-               revision on the wall clock was how far ahead of the clock that revisions have.
+    meta       compacted revision, whether the last stop was clean; from which revision on the wall
+               clock was how far ahead of the clock that revisions have; and the releases that have
+               opened the file.
+    migration  schema version, and when each of them came.
 
 State at revision R of a range is `current` rows with rev <= R, and `history` rows with
 rev <= R < until.  A creation touches two trees, an update or deletion three.  Compaction walks
@@ -74,6 +76,11 @@ RECORD_MIGRATION = "INSERT INTO migration (version, at) VALUES (?, ?)"
 SCHEMA_VERSION_FOUND = "SELECT coalesce(max(version), 0) FROM migration"
 GET_META = "SELECT value FROM meta WHERE name = ?"
 SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+NOTE_RELEASE = """INSERT OR REPLACE INTO meta (name, value)
+    VALUES ('release:' || ?1, max(?2, (SELECT coalesce(max(value) + 1, 0) FROM meta
+        WHERE name >= 'release:' AND name < 'release;')))"""
+NEWEST_RELEASE = """SELECT substr(name, 9) FROM meta
+    WHERE name >= 'release:' AND name < 'release;' ORDER BY value DESC LIMIT 1"""
 NOTE_WALL_CLOCK = "INSERT OR REPLACE INTO meta (name, value) VALUES (printf('wall:%020d', ?), ?)"
 FORGET_WALL_CLOCKS = """DELETE FROM meta WHERE name >= 'wall:' AND name < (
         SELECT max(name) FROM meta WHERE name >= 'wall:' AND name <= printf('wall:%020d', ?))"""

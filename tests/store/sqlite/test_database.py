@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from kubetrio import __version__
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import database, recovery
 from kubetrio.store.sqlite import statements as sql
@@ -104,16 +105,25 @@ def test_databases_of_other_programs_are_refused_and_left_alone(path: Path) -> N
 
 
 def test_newer_databases_are_refused_and_left_alone(path: Path) -> None:
-    """A schema from the future is told with both versions."""
+    """A schema from the future is told with both versions and the release that wrote it."""
     open_writer(path).close()
-    with closing(sqlite3.connect(path)) as future, future:
-        future.execute("INSERT INTO migration VALUES (99, 0)")
-    content = path.read_bytes()
-    with pytest.raises(
-        DatabaseUnusable, match=f"version 99, this kubetrio knows {sql.SCHEMA_VERSION}"
+    for release, writer, again in (
+        ("", "a newer kubetrio", "that"),
+        ("9.1.0", "kubetrio 9.1.0", "kubetrio 9.1.0 or later"),
     ):
-        open_writer(path)
-    assert path.read_bytes() == content
+        with closing(sqlite3.connect(path)) as future, future:
+            future.execute("INSERT OR REPLACE INTO migration VALUES (99, 0)")
+            if release:
+                future.execute("INSERT INTO meta VALUES (?, 5000)", (f"release:{release}",))
+        content = path.read_bytes()
+        with pytest.raises(DatabaseUnusable) as caught:
+            open_writer(path)
+        assert str(caught.value) == (
+            f"{path} has schema version 99, which {writer} wrote, and kubetrio {__version__} knows "
+            f"versions up to {sql.SCHEMA_VERSION}: start {again}, or restore a backup that was "
+            "made before the upgrade"
+        )
+        assert path.read_bytes() == content
 
 
 def test_a_database_without_tables_is_refused(path: Path) -> None:

@@ -109,6 +109,17 @@ def test_a_file_without_a_header_is_no_journal(tmp_path: Path) -> None:
     assert read(tmp_path / "none") is None
 
 
+def test_a_journal_of_a_newer_release_is_refused(tmp_path: Path) -> None:
+    """Taken for none, its records would be lost; the file is left as it is."""
+    path = tmp_path / "journal"
+    written(path, [[b"one"]]).close()
+    path.write_bytes(b"ktjrnl02" + path.read_bytes()[8:])
+    content = path.read_bytes()
+    with pytest.raises(DatabaseUnusable, match=r"kubetrio.journal is of a newer kubetrio: start"):
+        read(path)
+    assert path.read_bytes() == content
+
+
 def test_an_update_takes_few_bytes(tmp_path: Path) -> None:
     """What does not change is not written again."""
     first = b'{"kind":"ConfigMap","data":{"n":"1","text":"%b"}}' % bytes(range(65, 91)) * 20
