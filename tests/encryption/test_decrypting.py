@@ -77,7 +77,7 @@ async def test_much_is_decrypted_in_a_thread() -> None:
     calls = 0
     env = seeded(1)
 
-    async def counted(fn: Callable[[Unpack[Args]], Found], *args: Unpack[Args]) -> Found:
+    async def counted(fn: Callable[[Unpack[Args]], Found], *args: *Args) -> Found:
         nonlocal calls
         calls += 1
         return fn(*args)

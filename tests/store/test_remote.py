@@ -13,8 +13,8 @@ from kubetrio.store.remote import FILE_NAME, Remote, forget, leave, left
     ("remote", "flags"),
     [
         (Remote(["http://a:1"], "/registry"), "--etcd-servers http://a:1"),
-        (Remote(["http://a:1", "http://b:2"], "/x"), "--etcd-servers http://a:1,http://b:2 "
-         "--etcd-prefix /x"),
+        (Remote(["http://a:1", "http://b:2"], "/x"), ("--etcd-servers http://a:1,http://b:2 "
+         "--etcd-prefix /x")),
     ],
 )  # fmt: skip
 def test_what_is_left_is_found(tmp_path: Path, remote: Remote, flags: str) -> None:
