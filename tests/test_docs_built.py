@@ -19,7 +19,7 @@ def needs(*modules: str) -> None:
     """Skip a test whose tools are not there."""
     for module in modules:
         if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed: pip install 'kubetrio[docs]'")
+            pytest.skip(f"{module} is not installed: pip install '.[docs]'")
 
 
 def run(*command: str) -> str:
