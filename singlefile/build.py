@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 EPOCH = "1700000000"  # of files in archives; any will do
 LEVEL = 9
+PACKAGES = "gcc libc6-dev zlib1g-dev"
 EXCLUDED = (
     "cffi",  # cryptography needs its extension only
     "distutils",
@@ -66,17 +68,17 @@ def main() -> int:
         "--environment", type=Path, help="one that has everything; made if not given"
     )
     options = parser.parse_args()
-    problem = unwritable(options.output)
+    given = options.environment and options.environment.absolute() / "bin" / "python"
+    problem = unwritable(options.output) or unfit(str(given or options.python))
     if problem:
         parser.error(problem)
     with tempfile.TemporaryDirectory(prefix="kubetrio-single-file-") as scratch:
-        work = Path(scratch)
-        python = options.environment and options.environment.absolute() / "bin" / "python"
+        work, python = Path(scratch), given
+        launcher = compiled(work)  # first: it takes a second, and what is missing shows
         python = python or environment(work / "env", options.python, options.extras)
         folder = collected(work, python)
         package = f"kubetrio[{options.extras}]"
         run(str(python), str(HERE / "inventory.py"), package, str(folder / "_internal"))
-        launcher = compiled(work)
         key = write(options.output, launcher, folder)
     print(f"{options.output}: {options.output.stat().st_size:,} bytes, {key}")
     return 0
@@ -92,6 +94,26 @@ def unwritable(output: Path) -> str:
             pass
     except OSError as error:
         return f"cannot make {output}: {error.strerror}"
+    return ""
+
+
+def unfit(python: str) -> str:
+    """Why this machine or an interpreter cannot build it; empty if they can."""
+    if sys.platform != "linux":
+        return "the single file is for Linux, and is built there"
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler {compiler} (Debian: apt-get install {PACKAGES})"
+    shared = "import sysconfig; print(sysconfig.get_config_var('Py_ENABLE_SHARED'))"
+    try:
+        done = subprocess.run((python, "-c", shared), check=False, capture_output=True, text=True)
+    except OSError as error:
+        return f"{python}: {error.strerror}"
+    if done.stdout.strip() != "1":
+        return (
+            f"{python} was built without a shared library: name another with --python, such as "
+            "the distribution's"
+        )
     return ""
 
 
