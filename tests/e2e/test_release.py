@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,6 +27,12 @@ pytestmark = [
 ]
 
 
+CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
+can_change_root = pytest.mark.skipif(
+    os.geteuid() != 0 or CHROOT is None, reason="needs root, and chroot"
+)
+
+
 def made(pattern: str) -> Path:
     """The file of the release with such a name; a test of what was left out is skipped."""
     paths = list(MADE.glob(pattern))
@@ -35,9 +42,11 @@ def made(pattern: str) -> Path:
     return path
 
 
-def run(*command: str | Path, **named: object) -> subprocess.CompletedProcess[str]:
+def run(
+    *command: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S, **named
+        command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=cwd, env=env
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -80,30 +89,78 @@ def test_the_debian_package_installs_starts_and_goes(tmp_path: Path) -> None:
         assert not (root / path).exists()
 
 
-def test_the_image_says_its_version(tmp_path: Path) -> None:
-    """Its layers unpacked over each other; as a process where this user may change the root."""
-    with tarfile.open(made("*-oci.tar")) as archive:
-        archive.extractall(tmp_path / "layout", filter="data")
+class Image:
+    """The image, its layers unpacked over each other.
 
-    def blob(row: dict[str, str]) -> Path:
-        return tmp_path / "layout" / "blobs" / row["digest"].replace(":", "/")
+    Args:
+        folder: where there is room.
+    """
 
-    (row,) = json.loads((tmp_path / "layout" / "index.json").read_text())["manifests"]
-    manifest = json.loads(blob(row).read_text())
-    config = json.loads(blob(manifest["config"]).read_text())["config"]
-    root = tmp_path / "root"
-    for layer in manifest["layers"]:
-        with tarfile.open(blob(layer)) as archive:
-            archive.extractall(root, filter="data")
-    chroot = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin:/bin")
-    if os.geteuid() or chroot is None:
-        assert (root / config["Entrypoint"][0].lstrip("/")).stat().st_mode & 0o111
-        return
-    environ = dict(each.split("=", 1) for each in config["Env"])
-    user = f"--userspec={config['User']}"
-    said = run(chroot, user, root, *config["Entrypoint"], "--version", env=environ).stdout
-    version = manifest["annotations"]["org.opencontainers.image.version"]
-    assert said == f"kubetrio {version}\n"
+    def __init__(self, folder: Path) -> None:
+        self._layout, self.root = folder / "layout", folder / "root"
+        with tarfile.open(made("*-oci.tar")) as archive:
+            archive.extractall(self._layout, filter="data")
+        (row,) = json.loads((self._layout / "index.json").read_text())["manifests"]
+        self.manifest = json.loads(self._blob(row).read_text())
+        self.config = json.loads(self._blob(self.manifest["config"]).read_text())["config"]
+        for layer in self.manifest["layers"]:
+            with tarfile.open(self._blob(layer)) as archive:
+                archive.extractall(self.root, filter="tar")  # with owners, which root may give
+
+    def _blob(self, row: dict[str, str]) -> Path:
+        return self._layout / "blobs" / row["digest"].replace(":", "/")
+
+    def command(self, *arguments: str) -> list[str | Path]:
+        """What runs its program as its user, with its root and nothing else."""
+        assert CHROOT is not None
+        user = f"--userspec={self.config['User']}"
+        environ = ("/usr/bin/env", "-i", *self.config["Env"])
+        return [*environ, CHROOT, user, self.root, *self.config["Entrypoint"], *arguments]
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    """The image of the release."""
+    return Image(tmp_path)
+
+
+def test_the_program_of_the_image_is_in_it(image: Image) -> None:
+    """And may be run; what it writes to is its user's."""
+    program = image.root / image.config["Entrypoint"][0].lstrip("/")
+    assert program.stat().st_mode & 0o111
+    assert image.config["User"] == "65532:65532"
+
+
+@can_change_root
+def test_the_image_says_its_version(image: Image) -> None:
+    """The one of its annotations."""
+    version = image.manifest["annotations"]["org.opencontainers.image.version"]
+    assert run(*image.command("--version")).stdout == f"kubetrio {version}\n"
+
+
+@can_change_root
+def test_the_image_serves_and_stops(image: Image) -> None:
+    """Its own command, on a free port; `status` in it is the health check, SIGTERM ends it."""
+    command = image.command(*image.config["Cmd"], "--secure-port", "0")
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        status = image.command("status", "--data-dir", "/data", "--wait", f"{TIMEOUT_S}s")
+        assert run(*status).stdout.startswith("kubetrio is ready")
+        database = image.root / "data" / "kubetrio.db"
+        assert (database.stat().st_uid, database.stat().st_mode & 0o777) == (65532, 0o600)
+    finally:
+        server.terminate()
+        said, _ = server.communicate(timeout=TIMEOUT_S)
+    assert server.returncode == 0, said
+
+
+@pytest.mark.skipif(shutil.which("skopeo") is None, reason="there is no skopeo")
+def test_a_stock_tool_reads_the_image(image: Image) -> None:
+    """Its labels, platform and layers, whose digests it checks."""
+    told = json.loads(run("skopeo", "inspect", f"oci-archive:{made('*-oci.tar')}").stdout)
+    assert told["Os"] == "linux"
+    assert told["Labels"] == image.manifest["annotations"]
+    assert told["Layers"] == [layer["digest"] for layer in image.manifest["layers"]]
 
 
 def test_the_wheel_runs_a_cluster_by_name(tmp_path: Path) -> None:
