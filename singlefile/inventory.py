@@ -29,6 +29,10 @@ SPDX = {
     "3-Clause BSD License": "BSD-3-Clause",
 }
 """Words of packages that have no expression."""
+RUNTIME = "GPL-3.0-or-later WITH GCC-exception-3.1"
+KNOWN = {"libgcc-s": RUNTIME, "libstdc++": RUNTIME, "libpython": "PSF-2.0"}
+"""Of Debian packages whose notice is prose, by the beginnings of their names."""
+MACHINE_READABLE = "Format: http"  # debian.org/doc/packaging-manuals/copyright-format/1.0
 PYTHON = "python"
 RULE = "=" * 78
 
@@ -185,11 +189,23 @@ def _owner(place: str) -> Package | None:
     version = _said("dpkg-query", "-W", "-f=${Version}", name)
     notice = Path("/usr/share/doc") / name / "copyright"
     texts = {"copyright": notice.read_text(errors="replace")} if notice.exists() else {}
-    words = re.findall(r"^License: *(\S.*)$", texts.get("copyright", ""), re.MULTILINE)
     return Package(
-        name=name, kind="deb", version=version, licences=sorted(set(words)), texts=texts,
-        requires=[], files=[],
+        name=name, kind="deb", version=version, licences=debian(name, texts.get("copyright", "")),
+        texts=texts, requires=[], files=[],
     )  # fmt: skip
+
+
+def debian(name: str, notice: str) -> list[str]:
+    """Return the licences of a Debian package.
+
+    Args:
+        name: of the package.
+        notice: its copyright file.
+    """
+    if notice.startswith(MACHINE_READABLE):
+        return sorted(set(re.findall(r"^License: *(\S.*)$", notice, re.MULTILINE)))
+    known = [words for begin, words in KNOWN.items() if name.startswith(begin)]
+    return known or [f"/usr/share/doc/{name}/copyright"]
 
 
 def _said(program: str, *arguments: str) -> str:

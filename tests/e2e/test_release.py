@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -84,6 +85,11 @@ def test_the_debian_package_installs_starts_and_goes(tmp_path: Path) -> None:
         assert run(program, "status", *data).stdout.startswith("kubetrio is ready")
     finally:
         assert run(program, "stop", *data).stdout.startswith("stopped: process ")
+    edited = root / "etc/kubetrio/kubetrio.yaml"
+    edited.write_text("event-ttl: 2h\n")
+    run(*dpkg, "-i", made("*.deb"))  # as an upgrade: settings and data stay
+    assert edited.read_text() == "event-ttl: 2h\n"
+    assert "no faults" in run(program, "verify", *data).stdout
     run(*dpkg, "--purge", "kubetrio")
     for path in ("usr/bin/kubetrio", "var/lib/kubetrio", "etc/kubetrio/kubetrio.yaml"):
         assert not (root / path).exists()
@@ -177,6 +183,32 @@ def test_the_wheel_runs_a_cluster_by_name(tmp_path: Path) -> None:
         commands = re.sub(r"(?m)^kubectl .*\n", "", commands)
     run("bash", "-ec", commands, cwd=tmp_path, env=home)
     assert list((tmp_path / ".local/state/kubetrio").iterdir()) == []
+
+
+def test_the_wheel_has_what_an_index_and_a_type_checker_read() -> None:
+    """The README as its description, facts of Kubernetes, marker of types, licence and notice."""
+    with zipfile.ZipFile(made("*.whl")) as wheel:
+        names = wheel.namelist()
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        text = wheel.read(metadata).decode()
+    assert "\nDescription-Content-Type: text/markdown\n" in text
+    assert (ROOT / "README.md").read_text() in text
+    assert {"kubetrio/py.typed", "kubetrio/_schemas/traits.json"} <= set(names)
+    for ending in ("licenses/LICENSE", "licenses/schemas/NOTICE", "entry_points.txt"):
+        assert any(name.endswith(f".dist-info/{ending}") for name in names), ending
+    assert [name for name in names if name.startswith(("tests/", "release/"))] == []
+
+
+def test_the_bill_of_materials_has_a_licence_for_each_part() -> None:
+    """And the texts of the licences name each package of Python's."""
+    bill = json.loads(made("*.cdx.json").read_text())
+    texts = made("*-licences.txt").read_text()
+    assert bill["bomFormat"] == "CycloneDX"
+    assert len(bill["components"]) > 30
+    for part in bill["components"]:
+        assert {"licenses", "version", "purl"} <= part.keys(), part
+        if part["purl"].startswith("pkg:pypi/"):
+            assert f"\n{part['name']} {part['version']}: " in f"\n{texts}", part["name"]
 
 
 def test_the_sdist_has_the_files_of_the_commit() -> None:

@@ -18,3 +18,15 @@ def test_every_part_has_a_version_and_a_licence(tmp_path: Path) -> None:
     text = (tmp_path / "licences.txt").read_text()
     for name in ("trio", "apsw", "cryptography"):
         assert f"\n{name} {parts[name]['version']}: " in text
+
+
+def test_notices_of_debian_are_read_where_programs_can_read_them() -> None:
+    """Prose that has a line of that form is none; what is known by name is told else."""
+    debian = runpy.run_path(str(SCRIPT))["debian"]
+    form = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
+    text = f"{form}\n\nFiles: *\nLicense: Zlib\n\nFiles: b\nLicense: MIT\n words\n"
+    assert debian("zlib1g", text) == ["MIT", "Zlib"]
+    prose = "This is Python.\n\nLicense: Permission is granted\n"
+    assert debian("libpython3.11", prose) == ["PSF-2.0"]
+    assert debian("libstdc++6", "prose") == ["GPL-3.0-or-later WITH GCC-exception-3.1"]
+    assert debian("libother", "prose") == ["/usr/share/doc/libother/copyright"]
