@@ -30,7 +30,7 @@ SPDX = {
 }
 """Words of packages that have no expression."""
 RUNTIME = "GPL-3.0-or-later WITH GCC-exception-3.1"
-KNOWN = {"libgcc-s": RUNTIME, "libstdc++": RUNTIME, "libpython": "PSF-2.0"}
+KNOWN = {"libgcc-s": RUNTIME, "libstdc++": RUNTIME}
 """Of Debian packages whose notice is prose, by the beginnings of their names."""
 MACHINE_READABLE = "Format: http"  # debian.org/doc/packaging-manuals/copyright-format/1.0
 PYTHON = "python"
@@ -164,8 +164,12 @@ def linked(names: Iterable[str]) -> Iterator[Package]:
 
 
 def libraries(folder: Path) -> list[Package]:
-    """Return the packages of the system that libraries in a bundle come from."""
+    """Return the packages of the system that libraries in a bundle come from.
+
+    The interpreter's own is none of them, also where the system has another one of that name.
+    """
     names = sorted(path.name for path in folder.glob("*.so*") if path.is_file())
+    names = [name for name in names if not name.startswith(f"lib{PYTHON}")]
     by_name: dict[str, Package] = {}
     places = dict(reversed(CACHED.findall(_said("ldconfig", "-p"))))
     for name in names:
