@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 
-GROUP = "metrics.k8s.io"
-
 
 async def _metered(storage: Storage) -> tuple[Digests[MeteredNode], Digests[MeteredPod]]:
     """What is kept of all nodes and pods."""
@@ -84,8 +82,14 @@ def _encoder(edge: Edge, request: Request, resource: Kind, offer: Offer) -> AnyE
     return encoder_for(request, resource, offer, edge.env.now, edge.cache)
 
 
-async def node(storage: Storage, name: str, now: float) -> Object:
+async def node(storage: Storage, resource: Kind, name: str, now: float) -> Object:
     """What a node uses.
+
+    Args:
+        storage: has nodes and pods.
+        resource: that of the metrics.
+        name: of the node.
+        now: wall clock, in seconds.
 
     Raises:
         ApiError: 404, there is no such node, or it says nothing.
@@ -95,15 +99,22 @@ async def node(storage: Storage, name: str, now: float) -> Object:
     nodes, pods = await _metered(storage)
     kept = nodes.get("", name)
     if kept is None:
-        raise not_found(GroupResource("", "nodes"), name)
+        raise not_found(GroupResource("", resource.resource), name)
     if not kept.reports:
-        raise not_found(GroupResource(GROUP, "nodes"), name)
+        raise not_found(resource.group_resource, name)
     there = [pod for _, _, pod in pods.everywhere() if pod.node == name]
     return node_metrics(name, kept, there, now)
 
 
-async def pod(storage: Storage, namespace: str, name: str, now: float) -> Object:
+async def pod(storage: Storage, resource: Kind, namespace: str, name: str, now: float) -> Object:
     """What a pod uses.
+
+    Args:
+        storage: has nodes and pods.
+        resource: that of the metrics.
+        namespace: of the pod.
+        name: of the pod.
+        now: wall clock, in seconds.
 
     Raises:
         ApiError: 404, there is no such pod, or its node says nothing of it.
@@ -113,10 +124,10 @@ async def pod(storage: Storage, namespace: str, name: str, now: float) -> Object
     nodes, pods = await _metered(storage)
     kept = pods.get(namespace, name)
     if kept is None:
-        raise not_found(GroupResource("", "pods"), name)
+        raise not_found(GroupResource("", resource.resource), name)
     where = nodes.get("", kept.node)
     if where is None or not where.reports:
-        raise not_found(GroupResource(GROUP, "pods"), f"{namespace}/{name}")
+        raise not_found(resource.group_resource, f"{namespace}/{name}")
     return pod_metrics(namespace, name, kept, now)
 
 
@@ -125,9 +136,9 @@ async def get(storage: Storage, edge: Edge, request: Request, resource: Kind) ->
     encoder = _encoder(edge, request, resource, OBJECT)
     info, now = request.info, edge.env.now()
     if resource.namespaced:
-        obj = await pod(storage, info.namespace, info.name, now)
+        obj = await pod(storage, resource, info.namespace, info.name, now)
     else:
-        obj = await node(storage, info.name, now)
+        obj = await node(storage, resource, info.name, now)
     return Response(200, encoder.object(jsonwire.encode(obj)), encoder.content_type)
 
 
