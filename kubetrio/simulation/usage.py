@@ -201,10 +201,10 @@ def _use(pod: Object, container: Object) -> Use:
     amounts = {}
     for resource in (CPU, MEMORY):
         request = _parsed(requests.get(resource))
-        said = _said(pod, resource, container["name"], request)
-        if said is None:
-            said = LEAST[resource] if request is None else _share(request, SHARE)
-        amounts[resource] = said
+        amount = _said(pod, resource, container["name"], request)
+        if amount is None:
+            amount = LEAST[resource] if request is None else _share(request, SHARE)
+        amounts[resource] = amount
     return Use(_scaled(amounts[CPU], _NANO), amounts[MEMORY].value())
 
 

@@ -36,8 +36,8 @@ async def unstored_list(encoder: AnyEncoder, objects: Iterable[Object]) -> bytes
     """
     writer = encoder.list_writer()
     parts = [writer.open(_NoVersion(resource_version=""))]
-    made = iter(objects)
-    while some := list(islice(made, TOGETHER)):
+    remaining = iter(objects)
+    while some := list(islice(remaining, TOGETHER)):
         items = [KeyValue(obj["metadata"]["name"], jsonwire.encode(obj), 0, 0) for obj in some]
         parts.append(writer.items(items))
         if len(some) == TOGETHER:

@@ -120,7 +120,7 @@ class HorizontalPodAutoscaler(Controller):
             text = f"the HPA controller was unable to get the target's current scale: {error}"
             review.set("AbleToScale", "False", "FailedGetScale", text)
             raise NoReplicas(str(error)) from error
-        review.current = current = scaled.wanted
+        review.current = current = scaled.desired
         text = "the HPA controller was able to get the target's current scale"
         review.set("AbleToScale", "True", "SucceededGetScale", text)
         history = self._histories.setdefault(key, History())
@@ -151,7 +151,7 @@ class HorizontalPodAutoscaler(Controller):
         Raises:
             NoReplicas: they say nothing.
         """
-        current, behavior, now = scaled.wanted, review.spec.get("behavior"), review.now
+        current, behavior, now = scaled.desired, review.spec.get("behavior"), review.now
         try:
             best = await self._highest(key, review, scaled)
         except NoReplicas as error:
@@ -183,9 +183,9 @@ class HorizontalPodAutoscaler(Controller):
         selector = self._selector(key, review, scaled.selector)
         pods = await self._pods_of(review.namespace, selector)
         self._check_alone(key, review, scaled.selector, pods)
-        wanted = Wanted(scaled.wanted, scaled.actual, pods, _tolerances(review.spec), review.now)
+        state = Wanted(scaled.desired, scaled.actual, pods, _tolerances(review.spec), review.now)
         evaluation = Evaluation(
-            self._sources, review.namespace, selector, wanted, self._scaling.resource_of
+            self._sources, review.namespace, selector, state, self._scaling.resource_of
         )
         metrics: Sequence[Object] = review.spec.get("metrics") or ()
         best: Evaluated | None = None
@@ -201,7 +201,7 @@ class HorizontalPodAutoscaler(Controller):
             review.metrics.append(one.status)
             if best is None or not best.replicas or one.replicas > best.replicas:
                 best = one
-        if best is None or (failures and best.replicas < scaled.wanted):
+        if best is None or (failures and best.replicas < scaled.desired):
             first = failures[0]
             text = f"the HPA was unable to compute the replica count: {first.why}"
             review.set("ScalingActive", "False", first.reason, text)

@@ -37,13 +37,13 @@ class Scaled(NamedTuple):
 
     Args:
         kind: of it.
-        wanted: replicas that are wanted.
+        desired: replicas that are wanted.
         actual: replicas that there are.
         selector: of its pods as text, or empty.
     """
 
     kind: Kind
-    wanted: int
+    desired: int
     actual: int
     selector: str
 
@@ -104,12 +104,12 @@ class Scaling:
             scale = scale_of(obj, paths)
         except (ApiError, ValueError) as error:
             raise NoScale(str(error)) from error
-        wanted = scale["spec"].get("replicas") or 0
-        if wanted == UNSET and paths is not None:
+        replicas = scale["spec"].get("replicas") or 0
+        if replicas == UNSET and paths is not None:
             where = f"the spec replicas field {quote(paths.wanted)} does not exist"
             raise NoScale(internal_error(where).message)
         status = scale["status"]
-        return Scaled(kind, wanted, status["replicas"], status.get("selector", ""))
+        return Scaled(kind, replicas, status["replicas"], status.get("selector", ""))
 
     async def write(self, scaled: Scaled, namespace: str, name: str, replicas: int) -> None:
         """Give an object another number of replicas.

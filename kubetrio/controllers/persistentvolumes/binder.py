@@ -150,9 +150,9 @@ class PersistentVolumeBinder(Controller):
 
     async def _bind(self, claim: Object) -> None:
         """Bind a claim that was not bound before."""
-        wanted = claim["spec"].get("volumeName")
-        if wanted:
-            await self._bind_to(claim, wanted)
+        chosen = claim["spec"].get("volumeName")
+        if chosen:
+            await self._bind_to(claim, chosen)
             return
         waits = self._waits(claim)
         volumes = (item.object for item in self._volumes.indexer.list())

@@ -130,14 +130,14 @@ class SimulatedVolumes(Controller):
         text = f'External provisioner is provisioning volume for claim "{name}"'
         self._events.record(about, NORMAL, "Provisioning", text)
         volume = volume_for(claim, storage_class)
-        made = volume["metadata"]["name"]
+        volume_name = volume["metadata"]["name"]
         try:
             await self._operations.create(Target(self._volume_kind, ""), volume, self._who)
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
             return
-        text = f"Successfully provisioned volume {made}"
+        text = f"Successfully provisioned volume {volume_name}"
         self._events.record(about, NORMAL, "ProvisioningSucceeded", text)
 
     async def _delete(self, name: str) -> None:

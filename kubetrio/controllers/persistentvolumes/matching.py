@@ -106,14 +106,14 @@ def best_match(claim: Object, volumes: Iterable[Object], *, waits: bool) -> Obje
         waits: whether the claim is bound when a pod uses it, so that only a volume that is meant
             for it counts.
     """
-    wanted, selector = _modes(claim), _selector(claim)
+    modes, selector = _modes(claim), _selector(claim)
     best: Object | None = None
     best_key: tuple[int, Quantity, str] | None = None
     for volume in volumes:
         mine = is_bound_to(volume, claim)
         if not mine and (waits or volume["spec"].get("claimRef") is not None):
             continue
-        if not wanted <= _modes(volume) or not _suits(volume, claim):
+        if not modes <= _modes(volume) or not _suits(volume, claim):
             continue
         if mine:
             return volume

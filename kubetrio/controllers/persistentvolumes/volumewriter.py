@@ -56,7 +56,7 @@ class VolumeWriter:
         await self.claim_status(claim, BOUND, volume)
 
     async def unbind(self, volume: Object) -> None:
-        """Take a claim from a volume; one that a user named keeps its name.
+        """Take a claim from a volume, which keeps the name where a user wrote it.
 
         Raises:
             ApiError: it cannot be written.

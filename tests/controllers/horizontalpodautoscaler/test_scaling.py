@@ -25,9 +25,9 @@ async def test_a_workload(server: InProcess) -> None:
     for version in ("apps/v1", "apps/v1beta9"):
         reference = {"apiVersion": version, "kind": "ReplicaSet", "name": "w"}
         scaled = await scaling(server).read(NAMESPACE, reference)
-        assert (scaled.wanted, scaled.actual, scaled.selector) == (3, 0, "app=web")
+        assert (scaled.desired, scaled.actual, scaled.selector) == (3, 0, "app=web")
     await scaling(server).write(scaled, NAMESPACE, "w", 0)
-    assert (await scaling(server).read(NAMESPACE, reference)).wanted == 0
+    assert (await scaling(server).read(NAMESPACE, reference)).desired == 0
 
 
 async def test_a_custom_resource(server: InProcess) -> None:
@@ -38,9 +38,9 @@ async def test_a_custom_resource(server: InProcess) -> None:
     await client.create({**body, "metadata": {**body["metadata"], "namespace": NAMESPACE}})
     reference = {"apiVersion": "example.com/v1", "kind": body["kind"], "name": "a"}
     scaled = await scaling(server).read(NAMESPACE, reference)
-    assert scaled.wanted == 1
+    assert scaled.desired == 1
     await scaling(server).write(scaled, NAMESPACE, "a", 4)
-    assert (await scaling(server).read(NAMESPACE, reference)).wanted == 4
+    assert (await scaling(server).read(NAMESPACE, reference)).desired == 4
 
 
 async def test_a_custom_resource_without_replicas(server: InProcess) -> None:
