@@ -137,14 +137,14 @@ class Choosers:
         """Those whose pin an object of a batch has."""
         if not self._places:
             return ()
-        found: dict[Pin, None] = {}
+        pins: dict[Pin, None] = {}
         for before, now in batch.seen(values):
             for where, name in self._places:
                 for seen in (before, now):
                     value = None if seen is None else seen.has(where, name)
                     if value is not None:
-                        found[where, name, value] = None
-        return [equals for pin in found for equals in self._pinned.get(pin, {}).values()]
+                        pins[where, name, value] = None
+        return [equals for pin in pins for equals in self._pinned.get(pin, {}).values()]
 
 
 class Group:
@@ -202,8 +202,8 @@ class Group:
 
     def candidates(self, batch: Batch) -> Sequence[Equals]:
         """Watchers that may want an event of a batch: ask each whether it does."""
-        found = [self._all] if self._all.watchers else []
+        equals = [self._all] if self._all.watchers else []
         for values, choosers in self._choosers.items():
-            found += choosers.pinned(batch, values)
-            found += choosers.loose.values()
-        return found
+            equals += choosers.pinned(batch, values)
+            equals += choosers.loose.values()
+        return equals

@@ -45,9 +45,9 @@ class Batch:
             values: reads fields.
             at_most: how many events.
         """
-        found = self._seen.setdefault(values, [])
-        found += sights(self.events[len(found) : len(found) + at_most], values)
-        return len(found) < len(self.events)
+        looks = self._seen.setdefault(values, [])
+        looks += sights(self.events[len(looks) : len(looks) + at_most], values)
+        return len(looks) < len(self.events)
 
     def seen(self, values: FieldValues) -> Sequence[Sight]:
         """What filters look at in each event, read once."""
@@ -57,10 +57,10 @@ class Batch:
     def decided(self, chooser: Filter) -> Sequence[Decision]:
         """What a filter says of each event, decided once for all equal ones."""
         key = (chooser.values, chooser.identity)
-        found = self._decided.get(key)
-        if found is None:
-            found = self._decided[key] = decide(self.seen(chooser.values), chooser)
-        return found
+        decisions = self._decided.get(key)
+        if decisions is None:
+            decisions = self._decided[key] = decide(self.seen(chooser.values), chooser)
+        return decisions
 
     def concerns(self, chooser: Filter) -> bool:
         """Whether a filter wants an event."""

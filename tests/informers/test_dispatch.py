@@ -119,6 +119,7 @@ def test_nobody_else_follows_the_commit_stream() -> None:
         "informers/dispatch.py",
         "resources/segments/cache.py",
         "encryption/sealed.py",
+        "harness/observing.py",
         "testing/lagging.py",
         "testing/store_model.py",
     }
