@@ -35,11 +35,6 @@ OTHER_WORDS = {
     ("harness/account.py", "events"): "a member of what a page shows of an answer",
     ("harness/operators/oracles.py", "events"): "those that operators write again and again",
     ("harness/operators/oracles.py", "leases"): "the same",
-    ("cli/commands.py", "nodes"): "a command",
-    ("cli/nodes.py", "pods"): "a resource that nodes have",
-    # metrics.k8s.io names what it measures as the kinds that are measured.
-    ("simulation/metricskinds.py", "nodes"): "the same",
-    ("simulation/metricskinds.py", "pods"): "the same",
     ("simulation/nodeobjects.py", "pods"): "a resource that nodes have",
     ("simulation/metricskinds.py", "nodes"): "a kind of metrics.k8s.io",
     ("simulation/metricskinds.py", "pods"): "a kind of metrics.k8s.io",
