@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import trio
-import trio.testing
 
 from kubetrio.clock import MovableClock
 
@@ -33,11 +32,13 @@ class TrioClock:
             RuntimeError: the program's clock cannot be moved.
             ValueError: back in time.
         """
+        from trio import testing  # loads pytest where that is installed: 7 MB
+
         clock = trio.lowlevel.current_clock()
         match clock:
             case MovableClock():
                 clock.move(seconds)
-            case trio.testing.MockClock():
+            case testing.MockClock():
                 clock.jump(seconds)
             case _:
                 raise RuntimeError(
@@ -45,5 +46,5 @@ class TrioClock:
                     "MovableClock(), trio.run(main, clock=clock), and give the server the wall "
                     "clock of clock.env()"
                 )
-        await trio.testing.wait_all_tasks_blocked(IDLE_S)
+        await testing.wait_all_tasks_blocked(IDLE_S)
         await self._settled()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -43,3 +46,13 @@ def test_the_real_clock_cannot_be_moved() -> None:
     """The way to one that can is told."""
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="MovableClock")):
         ticks(None)
+
+
+def test_a_server_does_not_load_what_tests_need() -> None:
+    """`trio.testing` loads pytest where that is installed, seven megabytes for each server."""
+    code = (
+        "import sys, kubetrio.cli.serve, kubetrio.server, kubetrio.threads, kubetrio.embedding; "
+        "print(sorted({'pytest', 'trio.testing'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
