@@ -14,17 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.config import Config, Encryption, Storage
 from kubetrio.controllers.table import TABLE
 from kubetrio.encryption import providers
 from kubetrio.encryption.configuration import EncryptionConfigError
-from kubetrio.env import Env
 from kubetrio.flags.absence import RefusedFlag
 from kubetrio.flags.absent import judge, table
 from kubetrio.harness import Setup, open_harness
 from kubetrio.plugins.table import PLUGINS
-from kubetrio.server.engines import etcd
-from kubetrio.store.errors import StoreUnavailable
 from kubetrio.testing.server import open_api
 
 TESTS = Path(__file__).parent
@@ -135,18 +131,6 @@ async def newest() -> None:
     assert "a" in [one["metadata"]["name"] for one in page.items]
 
 
-async def no_encryption_on_etcd(tmp_path: Path) -> None:
-    """The server does not start, and says why."""
-    config = Config(
-        data_dir=tmp_path,
-        encryption=Encryption(provider_config=tmp_path / "encryption.yaml"),
-        storage=Storage(etcd_servers=("http://127.0.0.1:1",)),
-    )
-    with pytest.raises(StoreUnavailable, match="cannot be used with --etcd-servers"):
-        async with etcd.opened(config, Env()):
-            raise AssertionError("it is open")
-
-
 Check = Callable[[], None] | Callable[[], Awaitable[None]] | Callable[[Path], object]
 FIRST_CLUSTER = "e2e/test_first_steps.py::test_the_first_cluster"
 POLICY = "cel/test_engine.py::test_a_policy_is_refused"
@@ -191,7 +175,9 @@ HELD: dict[str, str | Check] = {
     "there is no controller of Deployments, no scheduler and no node": FIRST_CLUSTER,
     "Nothing acts on the Deployment": FIRST_CLUSTER,
     "Without these flags the page is not there": no_faults_page,
-    "`--encryption-provider-config` cannot be used with `--etcd-servers`": no_encryption_on_etcd,
+    "its flags for periods and windows are not there": no_flag(
+        "horizontal-pod-autoscaler-sync-period"
+    ),
     "Nothing is converted or checked at run time": "types/test_types.py::test_it_is_a_dictionary",
 }
 OTHER = frozenset(
@@ -220,6 +206,7 @@ OTHER = frozenset(
         "room for when there is no other",
         "says how many revisions are missing",
         "or that of one that does not run",
+        "Where there is no StorageClass at start",
     }
 )
 
