@@ -207,6 +207,7 @@ OTHER = frozenset(
         "says how many revisions are missing",
         "or that of one that does not run",
         "Where there is no StorageClass at start",
+        "What is missing is said at once",
     }
 )
 
