@@ -135,6 +135,7 @@ class Bootstrap:
         service_ip: address of the ``kubernetes`` Service.
         now: wall clock, seconds since the epoch.
         servers: says which servers there are, None where this is the only one.
+        reconciles: whether endpoints lead to servers; otherwise they are what others write.
     """
 
     def __init__(
@@ -148,6 +149,7 @@ class Bootstrap:
         service_ip: str,
         now: float,
         servers: MasterLeases | None = None,
+        reconciles: bool = True,
     ) -> None:
         self._registry = registry
         self._operations = operations
@@ -157,7 +159,8 @@ class Bootstrap:
         self.servers = servers
         self._now = format_time(now)
         facts = builtin.parsed("bootstrap")
-        self._own = {key: facts[key] for key in (OWN_SERVICE, *OWN_ADDRESS)}
+        self._led = OWN_ADDRESS if reconciles else ()
+        self._own = {key: facts[key] for key in (OWN_SERVICE, *self._led)}
 
     async def run(self) -> None:
         """Create what is missing, correct what names another address.
@@ -180,13 +183,14 @@ class Bootstrap:
         await self.own_service(begins=True)
 
     def own_kinds(self) -> list[Kind]:
-        """The kinds of the objects that lead to this server; all have one name."""
+        """The kinds of the objects that are kept; all have one name."""
         return [self._resource(fact) for fact in self._own.values()]
 
     async def own_service(self, *, begins: bool = False) -> None:
         """Make the Service ``kubernetes`` if it is missing, and have its endpoints lead here.
 
-        Where there are other servers, they lead to all of them.  The ports are those of the server
+        Where there are other servers, they lead to all of them; with the endpoint reconciler
+        ``none`` they are left alone.  The ports are those of the server
         that began last: servers of one address differ in them, and would write without end.
 
         Args:
@@ -199,12 +203,12 @@ class Bootstrap:
         await self._free_address()
         await self._ensure(self._filled(self._own[OWN_SERVICE]))
         if self.servers is None:
-            for key in OWN_ADDRESS:
+            for key in self._led:
                 await self._ensure(self._filled(self._own[key]), replaced)
             return
         await self.servers.renew()
         addresses = await self.servers.addresses()
-        for key in OWN_ADDRESS:
+        for key in self._led:
             fact = leading_to(self._filled(self._own[key]), addresses)
             await self._ensure(fact, replaced if begins else kept_ports)
 

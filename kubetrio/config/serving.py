@@ -41,6 +41,15 @@ WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
 """Addresses that mean all of a machine's, and the one of them that is always there."""
 
 
+def _is_reconciler(value: object) -> str:
+    if value == "master-count":
+        return "is master-count, which keeps addresses of dead servers: servers use leases here"
+    return "" if value in ("lease", "none") else "is none of lease, none"
+
+
+RECONCILER = one_of("lease", "none")._replace(check=_is_reconciler, choices=())
+
+
 def _no_problem(field: str, problem: Callable[..., str], *others: str) -> Rule:
     """What is said of a field has no problem, given what is said of others."""
 
@@ -75,7 +84,14 @@ class Serving(Section):
     advertise_address: str = flag(
         "advertise-address", ADDRESS, "", "address that clients are told",
         unset="the bind address, or the loopback address if that is a wildcard",
-        more="It is in the kubeconfig and in the `kubernetes` endpoints.",
+        more="It is in the kubeconfig and in the `kubernetes` endpoints. Replicas on an etcd need "
+        "one each that clients reach; see [on etcd](../how-to/run-on-etcd.md#what-replicas-share).",
+    )  # fmt: skip
+    endpoint_reconciler: str = flag(
+        "endpoint-reconciler-type", RECONCILER, "lease",
+        "what the endpoints of the Service kubernetes lead to: lease, to all servers, which say by "
+        "leases that they are there; none, to what others write into them",
+        more="master-count is refused: it counts addresses, and those of dead servers stay.",
     )  # fmt: skip
     cert_dir: Path | None = flag(
         "cert-dir", ANY_DIRECTORY, None, "where self-made certificates are", unset="DATA_DIR/pki"

@@ -80,6 +80,16 @@ class Storage(Section):
         "lease-reuse-duration-seconds", COUNT, 60,
         "seconds for which a lease of etcd is given to further objects with a time to live",
     )  # fmt: skip
+    size_interval_s: float = flag(
+        "etcd-db-metric-poll-interval", DURATION, 30.0,
+        "how often each etcd server is asked how large its database is, 0s for never",
+        more="Only with --etcd-servers.",
+    )  # fmt: skip
+    count_interval_s: float = flag(
+        "etcd-count-metric-poll-period", DURATION, 60.0,
+        "how old the numbers of stored objects in metrics may be, 0s to leave them out",
+        more="They are up to date at all times.",
+    )  # fmt: skip
     durability: str = flag(
         "durability", one_of("full", "normal"), "full",
         "full: an acknowledged write survives power loss; normal: it survives a killed process, "

@@ -10,10 +10,6 @@ from kubetrio.release import MINOR_VERSION
 
 ETCD: tuple[Absent, ...] = (
     RefusedFlag("etcd-servers-overrides", "one etcd keeps the objects of all resources"),
-    *(
-        IgnoredFlag(name, "these numbers are always up to date")
-        for name in ("etcd-count-metric-poll-period", "etcd-db-metric-poll-interval")
-    ),
     IgnoredFlag("storage-initialization-timeout", "the store is open before the server listens"),
     IgnoredFlag(
         "watch-cache", "every read is consistent, and watches share one window", switch=True
@@ -33,6 +29,14 @@ def _no_chance(value: str) -> str:
     return "" if fits else f"can not be less than 0 or greater than {MOST_CHANCE}"
 
 
+def _no_servers(value: str) -> str:
+    try:
+        fits = int(value) > 0
+    except ValueError:
+        return f"invalid integer: {value!r}"
+    return "" if fits else f"should be a positive number, but value {value!r} provided"
+
+
 NOT_BETWEEN = "servers do not pass requests to each other"
 SERVERS: tuple[Absent, ...] = (
     IgnoredFlag("goaway-chance", "connections stay with their server", wrong=_no_chance),
@@ -48,11 +52,10 @@ SERVERS: tuple[Absent, ...] = (
         IgnoredFlag(name, NOT_BETWEEN)
         for name in ("peer-advertise-ip", "peer-advertise-port", "peer-ca-file")
     ),
-    RefusedFlag(
-        "endpoint-reconciler-type",
-        "the endpoints of the Service kubernetes always have the addresses of all servers, which "
-        "are known by leases",
-        fine=("", "lease", "master-count"),
+    IgnoredFlag(
+        "apiserver-count",
+        "servers are counted by their leases, as with --endpoint-reconciler-type=lease there",
+        wrong=_no_servers,
     ),
     IgnoredFlag("permit-address-sharing", "it is always on where the system has it", switch=True),
 )

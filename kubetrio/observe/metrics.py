@@ -427,7 +427,9 @@ class Collected(NamedTuple):
     changes: int
 
 
-def object_families(found: Iterable[Collected], revision: int) -> Iterable[prometheus.Metric]:
+def object_families(
+    found: Iterable[Collected], revision: int, *, counted: bool = True
+) -> Iterable[prometheus.Metric]:
     """Stored objects by kind, and what the watch cache had of them.
 
     There is one for all kinds, at one revision; each write comes to it once and is given to
@@ -436,6 +438,7 @@ def object_families(found: Iterable[Collected], revision: int) -> Iterable[prome
     Args:
         found: what is stored.
         revision: newest that watchers were told of.
+        counted: whether numbers and sizes of objects are shown.
     """
     rows = list(found)
     which = [(row.group, row.resource) for row in rows]
@@ -447,14 +450,16 @@ def object_families(found: Iterable[Collected], revision: int) -> Iterable[prome
     def gauge_of(name: str, text: str, values: Iterable[float]) -> prometheus.Metric:
         return gauges(name, text, labels, zip(which, values, strict=True))
 
-    yield gauge_of("apiserver_resource_objects", "Stored objects.", [row.objects for row in rows])
-    old = [
-        ((f"{row.resource}.{row.group}" if row.group else row.resource,), float(row.objects))
-        for row in rows
-    ]
-    yield gauges("apiserver_storage_objects", "The same.", ("resource",), old)
-    sizes = [float(row.size) for row in rows]
-    yield gauge_of("apiserver_resource_size_estimate_bytes", "Bytes of them, about.", sizes)
+    if counted:
+        numbers = [row.objects for row in rows]
+        yield gauge_of("apiserver_resource_objects", "Stored objects.", numbers)
+        old = [
+            ((f"{row.resource}.{row.group}" if row.group else row.resource,), float(row.objects))
+            for row in rows
+        ]
+        yield gauges("apiserver_storage_objects", "The same.", ("resource",), old)
+        sizes = [float(row.size) for row in rows]
+        yield gauge_of("apiserver_resource_size_estimate_bytes", "Bytes of them, about.", sizes)
     revisions = [float(revision)] * len(rows)
     yield gauge_of(
         "apiserver_watch_cache_resource_version", "Newest revision of events.", revisions

@@ -368,8 +368,10 @@ def _published(api: Pipeline, trusted: Trusted) -> PublishedAuthorities:
 
 
 def _servers(config: Config, store: Store) -> MasterLeases | None:
-    """What says which servers there are, None for an engine that this one has alone."""
-    return MasterLeases(store, _ip(config.serving.public_address)) if store.shared else None
+    """What says which servers there are, None where this one is alone or does not tell."""
+    if not store.shared or config.serving.endpoint_reconciler == "none":
+        return None
+    return MasterLeases(store, _ip(config.serving.public_address))
 
 
 def _objects(config: Config, api: Pipeline, port: int, servers: MasterLeases | None) -> Bootstrap:
@@ -382,6 +384,7 @@ def _objects(config: Config, api: Pipeline, port: int, servers: MasterLeases | N
         service_ip=service_ip(config.services.ranges[0]),
         now=api.edge.env.now(),
         servers=servers,
+        reconciles=config.serving.endpoint_reconciler != "none",
     )
 
 

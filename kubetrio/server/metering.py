@@ -36,7 +36,8 @@ from kubetrio.watch.hub import Hub
 if TYPE_CHECKING:
     from kubetrio.encryption.control import Encryption
 
-STORE_NAME, STORE_LABEL = ("storage_cluster_id",), ("sqlite",)
+STORE_NAME = ("storage_cluster_id",)
+MEMBER_NAME = ("endpoint",)
 
 
 def gather(
@@ -92,8 +93,9 @@ def gather(
     add(partial(seat_families, edge.flow.executing, edge.flow.queued))
     if fairness is not None:
         gate, hub = fairness.gate, parts.storage.hub
+        counted = config.storage.count_interval_s > 0
         add(lambda: families(gate.snapshot()))
-        add(lambda: object_families(fairness.stored_objects(), hub.revision))
+        add(lambda: object_families(fairness.stored_objects(), hub.revision, counted=counted))
 
 
 def _redelivered(api: Api) -> Iterable[prometheus.Metric]:
@@ -144,9 +146,12 @@ def _gather_storage(metrics: Metrics, store: Store, hub: Hub) -> None:
             ("kubetrio_watchers_live", "Watches that are up to date.", watching.live),
             ("kubetrio_watch_window_bytes", "Bytes of recent events.", watching.window_bytes),
         )
-        size = [(STORE_LABEL, float(numbers.size_bytes))]
+        size = [((numbers.cluster,), float(numbers.size_bytes))] if numbers.size_bytes else []
+        members = [((url,), float(size)) for url, size in numbers.members.items()]
+        old = "apiserver_storage_db_total_size_in_bytes"
         return [
             gauges("apiserver_storage_size_bytes", "Bytes of the database file.", STORE_NAME, size),
+            *([gauges(old, "The same by member.", MEMBER_NAME, members)] if members else ()),
             *(gauge(name, text, float(value)) for name, text, value in rows),
         ]
 

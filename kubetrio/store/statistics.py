@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -43,7 +43,9 @@ class StoreStatistics:
         revision: newest revision.
         compacted: newest compacted revision; history after it is kept.
         writes: revisions made through this engine since start.
-        size_bytes: size of the store on its disk.
+        size_bytes: size of the store on its disk, 0 while it is not known.
+        members: size of each member of the store, by its URL; -1 where one does not answer.
+        cluster: what metrics call the store.
         queued: writes that wait for the engine.
         refusing: why the engine takes deletions only, empty while it takes all writes.
         failed_listeners: commits that a listener of the commit stream failed to take.
@@ -60,3 +62,5 @@ class StoreStatistics:
     failed_listeners: int = 0
     own: Sequence[Gauge] = ()
     caches: Sequence[CacheFill] = ()
+    members: Mapping[str, int] = field(default_factory=dict)
+    cluster: str = "sqlite"

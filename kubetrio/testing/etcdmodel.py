@@ -327,7 +327,10 @@ class EtcdModel:
         self._leases.clear()
 
     def _status(self, _: bytes) -> bytes:
-        return encode("StatusResponse", header=self._header(), version=self.version, leader=2)
+        return encode(
+            "StatusResponse", header=self._header(), version=self.version, leader=2,
+            dbSize=sum(len(event.kv.value) for event in self._history),
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ watches
 

@@ -86,7 +86,12 @@ async def test_a_server_that_goes(autojump_clock: MockClock) -> None:
 
 @asynccontextmanager
 async def served(
-    model: EtcdModel, directory: Path, stack: AsyncExitStack, address: str, port: int
+    model: EtcdModel,
+    directory: Path,
+    stack: AsyncExitStack,
+    address: str,
+    port: int,
+    reconciler: str = "lease",
 ) -> AsyncIterator[tuple[InProcess, Client]]:
     """A server of a model, at an address."""
     store = await stack.enter_async_context(modelled(model, restamp, port))
@@ -96,7 +101,9 @@ async def served(
         yield store
 
     config = in_memory(directory / str(port))
-    serving = replace(config.serving, advertise_address=address, secure_port=port)
+    serving = replace(
+        config.serving, advertise_address=address, secure_port=port, endpoint_reconciler=reconciler
+    )
     parts = Parts(open_store=opened)
     async with (
         open_api(config=replace(config, serving=serving), parts=parts, kept=True) as server,
@@ -146,3 +153,15 @@ async def test_what_is_there_is_an_endpoints_object(autojump_clock: MockClock) -
         obj = orjson.loads(item.value)
         assert (obj["kind"], obj["metadata"]["generation"]) == ("Endpoints", 2)
         assert obj["subsets"] == [{"addresses": [{"ip": ONE}]}]
+
+
+async def test_a_server_that_does_not_tell_is_not_led_to(
+    tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """With the reconciler none; nor does it touch the endpoints that others keep."""
+    async with etcd_model() as model, AsyncExitStack() as stack, AsyncExitStack() as quiet_stack:
+        _, client = await stack.enter_async_context(served(model, tmp_path, stack, ONE, 6443))
+        async with served(model, tmp_path, quiet_stack, TWO, 6444, "none"):
+            await trio.sleep(60)
+            addresses, slices, _ = await led_to(client)
+    assert addresses == slices == [ONE]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from kubetrio.client.client import Client
-from kubetrio.testing.server import InProcess, open_api
+from kubetrio.machinery.status import ApiError
+from kubetrio.testing.server import InProcess, in_memory, open_api
 
 Object = dict[str, Any]
 ENDPOINTS, SLICE = ("v1", "Endpoints"), ("discovery.k8s.io/v1", "EndpointSlice")
@@ -72,3 +75,23 @@ async def test_nothing_is_written_without_need(kept: InProcess) -> None:
     before = kept.api.storage.store.revision
     await wait_all_tasks_blocked()
     assert kept.api.storage.store.revision == before
+
+
+async def test_endpoints_are_what_others_write(tmp_path: Path) -> None:
+    """With the reconciler none, as in kube-apiserver: the Service is made, and nothing else."""
+    config = in_memory(tmp_path)
+    serving = replace(config.serving, endpoint_reconciler="none")
+    async with open_api(config=replace(config, serving=serving), kept=True) as server:
+        client = server.client()
+        assert (await read(client, SERVICE))["spec"]["clusterIP"] == "10.0.0.1"
+        for what in (ENDPOINTS, SLICE):
+            with pytest.raises(ApiError) as refused:
+                await read(client, what)
+            assert refused.value.code == 404
+        written = {
+            "apiVersion": "v1", "kind": "Endpoints",
+            "metadata": {"name": "kubernetes", "namespace": "default"},
+            "subsets": [{"addresses": [{"ip": "192.0.2.7"}]}],
+        }  # fmt: skip
+        await client.create(written)
+        assert (await read(client, ENDPOINTS))["subsets"] == written["subsets"]

@@ -9,25 +9,28 @@ from kubetrio.flags.absent import judge, table
 from kubetrio.flags.parser import FLAGS
 from kubetrio.schema import builtin
 
+DEPRECATED = {"apiserver-count": {"group": "Misc", "type": "int"}}
+"""Flags of kube-apiserver that its help leaves out."""
+
 
 def test_every_flag_of_kube_apiserver_is_of_one_class() -> None:
     """Ours, refused or ignored; help and version are argparse's."""
     ours = {row.flag.name for row in FLAGS} | {"help", "version"}
-    theirs = builtin.load("flags")["flags"]
+    theirs = builtin.load("flags")["flags"] | DEPRECATED
     assert set(theirs) - ours == set(table())
     assert not ours & set(table())
 
 
 def test_booleans_are_kube_apiservers() -> None:
     """Else a value that follows would be taken for an argument, or an argument for a value."""
-    theirs = builtin.load("flags")["flags"]
+    theirs = builtin.load("flags")["flags"] | DEPRECATED
     for name, row in table().items():
         assert row.switch is (theirs[name]["type"] == "bool"), name
 
 
 def test_nothing_that_asks_for_safety_is_ignored() -> None:
     """By the groups that kube-apiserver puts its flags in."""
-    theirs = builtin.load("flags")["flags"]
+    theirs = builtin.load("flags")["flags"] | DEPRECATED
     safe = {"Auditing", "Authentication", "Authorization", "Admission", "Egress selector"}
     ignored = {name for name, row in table().items() if isinstance(row, IgnoredFlag)}
     found = {name for name in ignored if theirs[name]["group"] in safe}
@@ -113,3 +116,10 @@ def test_a_chance_that_kube_apiserver_refuses_is_refused(value: str) -> None:
     assert judged.refused
     assert not judged.ignored
     assert judge(["--goaway-chance", "0.02"]).ignored
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x"])
+def test_a_number_of_servers_that_kube_apiserver_refuses_is_refused(value: str) -> None:
+    """Though the flag changes nothing here."""
+    assert judge([f"--apiserver-count={value}"]).refused
+    assert judge(["--apiserver-count=3"]).ignored

@@ -140,6 +140,15 @@ async def test_stored_objects_are_named_by_resource_and_group() -> None:
     )
 
 
+async def test_numbers_of_objects_can_be_left_out() -> None:
+    """With a period of 0 they are not collected; what is told of events stays."""
+    metrics = Metrics()
+    metrics.gathered.add(lambda: object_families(FOUND, 9, counted=False))
+    for name in ("apiserver_storage_objects", "apiserver_resource_objects"):
+        assert await samples(metrics, name) == []
+    assert len(await samples(metrics, "apiserver_watch_cache_resource_version")) == len(FOUND)
+
+
 async def test_sizes_that_are_not_known_do_not_count() -> None:
     """A stream has none."""
     metrics = Metrics()

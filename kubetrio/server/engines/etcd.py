@@ -65,6 +65,7 @@ async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Sto
             lease_reuse_s=storage.lease_reuse_s,
             compaction_interval_s=storage.compact_interval_s,
             history_window_s=storage.history_window_s,
+            size_interval_s=storage.size_interval_s,
         )
     except ValueError as error:
         raise StoreUnavailable(f"etcd: {error}") from error

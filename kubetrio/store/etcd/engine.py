@@ -32,6 +32,7 @@ from kubetrio.store.etcd.following import FollowedTable
 from kubetrio.store.etcd.leases import LeaseManager
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.requests import Delete, Get, Outcome, Put, Ranged, at_revision
+from kubetrio.store.etcd.sizes import DatabaseSizes
 from kubetrio.store.etcd.translating import translated
 from kubetrio.store.model import (
     Event,
@@ -60,6 +61,9 @@ class EtcdStore(FollowedTable):
         mapping: of keys and values.
         lease_reuse_s: seconds for which a lease is given to other values.
         env: randomness, and the wall clock, which dates what this replica hears of.
+
+    Attributes:
+        sizes: how large the databases of the members are; None for a replica that does not ask.
     """
 
     shared = True
@@ -69,6 +73,7 @@ class EtcdStore(FollowedTable):
         self._leases = LeaseManager(client.lease_grant, lease_reuse_s)
         self._writes = self._queued = 0
         self._refusing = ""
+        self.sizes: DatabaseSizes | None = None
 
     # ------------------------------------------------------------------ reads
 
@@ -355,18 +360,18 @@ class EtcdStore(FollowedTable):
             await self._forget_before(to)
 
     def statistics(self) -> StoreStatistics:
-        """A snapshot of numbers; the size is that of the values in memory."""
-        numbers, feed = self._client.statistics(), self.feed
+        """A snapshot of numbers; the size is that of the largest member's database."""
+        numbers, feed, sizes = self._client.statistics(), self.feed, self.sizes
+        told = (feed.broken, feed.reloads, feed.rewinds) if feed else (0, 0, 0)
         own = (
             ("kubetrio_etcd_calls", "Calls of etcd since start.", numbers.calls),
             ("kubetrio_etcd_failed_calls", "Calls of etcd that failed.", numbers.failed),
             ("kubetrio_etcd_dials", "Connections to etcd that were tried.", numbers.dials),
-            ("kubetrio_etcd_broken_watches", "Watches of etcd that broke.",
-             feed.broken if feed else 0),
-            ("kubetrio_etcd_reloads", "Times that everything was read again.",
-             feed.reloads if feed else 0),
+            ("kubetrio_etcd_broken_watches", "Watches of etcd that broke.", told[0]),
+            ("kubetrio_etcd_reloads", "Times that everything was read again.", told[1]),
             ("kubetrio_etcd_rewinds", "Times that etcd had another history, as a restored one has.",
-             feed.rewinds if feed else 0),
+             told[2]),
+            ("kubetrio_etcd_replica_bytes", "Bytes of values in memory.", self._bytes),
             ("kubetrio_etcd_unreadable", "Values that cannot be read.",
              len(self._translation.unreadable)),
         )  # fmt: skip
@@ -374,11 +379,13 @@ class EtcdStore(FollowedTable):
             revision=self.revision,
             compacted=self.compacted,
             writes=self._writes,
-            size_bytes=self._bytes,
+            size_bytes=sizes.largest if sizes else 0,
             queued=self._queued,
             refusing=self._refusing,
             failed_listeners=self._hooks.failures,
             own=[Gauge(*row) for row in own],
+            members=dict(sizes.by_endpoint) if sizes else {},
+            cluster="etcd-0",  # as kube-apiserver calls its first one
         )
 
 

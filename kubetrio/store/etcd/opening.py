@@ -21,6 +21,7 @@ from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
 from kubetrio.store.etcd.mapping import Mapping
+from kubetrio.store.etcd.sizes import DatabaseSizes
 from kubetrio.store.model import Revision
 
 LOG = Log("kubetrio.store")
@@ -37,12 +38,14 @@ class ReplicaSettings:
         lease_reuse_s: seconds for which a lease is given to other values.
         compaction_interval_s: seconds between turns of compaction; 0 to take no part.
         history_window_s: seconds for which old states are kept, here and in etcd.
+        size_interval_s: seconds between questions for the sizes of databases; 0 to ask nothing.
     """
 
     client: ClientSettings
     lease_reuse_s: float = 60.0
     compaction_interval_s: float = 300.0
     history_window_s: float = 300.0
+    size_interval_s: float = 0.0
 
 
 def trusts_progress(version: str) -> bool:
@@ -89,6 +92,8 @@ async def open_store(
         nursery.start_soon(feed.run, name="watch of etcd")
         compactor = Compactor(client, settings.compaction_interval_s, settings.history_window_s)
         nursery.start_soon(compactor.run, name="compaction of etcd")
+        store.sizes = DatabaseSizes(client, settings.size_interval_s, env)
+        nursery.start_soon(store.sizes.run, name="sizes of etcd")
         nursery.start_soon(_forget, store, settings.history_window_s, name="history")
         nursery.start_soon(_look_at_keys, store, name="keys of encryption")
         yield store
