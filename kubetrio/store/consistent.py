@@ -15,7 +15,8 @@ Source: KEP-2340 (consistent reads from the watch cache); kine's ``CurrentRevisi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from math import inf
+from typing import Generic, NamedTuple, TypeVar
 
 import trio
 
@@ -45,33 +46,71 @@ BEHIND_MAX_S = 10.0
 """How long a read waits for the local state; after that the engine counts as out of order."""
 
 
-class SharedQuestion:
+class _Question(Generic[T]):
+    """A question to the engine.
+
+    Attributes:
+        ended: set when it has been answered, or given up.
+        answer: what the engine said; None for nothing.
+    """
+
+    __slots__ = ("answer", "ended")
+
+    def __init__(self) -> None:
+        self.ended = trio.Event()
+        self.answer: T | None = None
+
+
+class SharedQuestion(Generic[T]):
     """One question to the engine for all tasks that wait for its answer.
 
     A task gets the answer to a question that was asked after the task came, never to one that was
-    under way: that answer may be older than what the task has to see.
+    under way: that answer may be older than what the task has to see.  The first task that comes
+    while a question is under way asks the next one, for all that come until then; where it fails or
+    is cancelled, another one of them asks.  All of them go on in one turn of the event loop: with a
+    lock they did one after the other, each in a turn of its own, and sixteen reads took 16 turns.
 
     Args:
         ask: asks the engine.
     """
 
-    def __init__(self, ask: Callable[[], Awaitable[Revision]]) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
         self._ask = ask
-        self._turn = trio.Lock()
-        self._asked = 0
-        self._answered = 0  # the question that `_answer` is about
-        self._answer: Revision = 0
+        self._under_way: _Question[T] | None = None
+        self._next: _Question[T] | None = None
 
-    async def answer(self) -> Revision:
+    async def answer(self) -> T:
         """Return the answer to a question asked from now on."""
-        needed = self._asked + 1
-        async with self._turn:
-            if self._answered < needed:
-                self._asked += 1
-                question = self._asked
-                self._answer = await self._ask()
-                self._answered = question
-            return self._answer
+        while (shared := self._next) is not None:
+            await shared.ended.wait()
+            if shared.answer is not None:
+                return shared.answer
+        question = self._next = _Question[T]()
+        try:
+            if (before := self._under_way) is not None:
+                await before.ended.wait()
+            self._under_way, self._next = question, None
+            try:
+                question.answer = await self._ask()
+            finally:
+                self._under_way = None
+            return question.answer
+        finally:
+            if self._next is question:
+                self._next = None
+            question.ended.set()
+
+
+class Newest(NamedTuple):
+    """What the engine answers.
+
+    Args:
+        revision: newest revision that any writer made.
+        there: whether the local state had come to it when the answer came.
+    """
+
+    revision: Revision
+    there: bool
 
 
 class ConsistentStore:
@@ -87,7 +126,7 @@ class ConsistentStore:
     def __init__(self, store: Store, behind_max_s: float = BEHIND_MAX_S) -> None:
         self._store = store
         self._behind_max_s = behind_max_s
-        self._newest = SharedQuestion(store.newest)
+        self._newest = SharedQuestion(self._ask)
 
     @property
     def engine(self) -> Store:
@@ -108,7 +147,14 @@ class ConsistentStore:
 
     async def newest(self) -> Revision:
         """Newest revision that any writer made; see `Store.newest`."""
-        return await self._newest.answer()
+        return (await self._newest.answer()).revision
+
+    async def _ask(self) -> Newest:
+        """Ask the engine, and look once for all who wait whether they have to wait any longer."""
+        revision = await self._store.newest()
+        with trio.CancelScope(deadline=-inf) as looking:
+            await self._store.caught_up(revision)  # no checkpoint where it is there
+        return Newest(revision, not looking.cancelled_caught)
 
     async def caught_up(self, revision: Revision) -> None:
         """Wait until the local state has come to a revision.
@@ -124,7 +170,9 @@ class ConsistentStore:
     async def _catch_up(self, at: Revision | None) -> None:
         """Have the local state hold what a read of the newest state, or of a revision, needs."""
         if at is None or at > self._store.revision:
-            await self.caught_up(await self.newest())
+            newest = await self._newest.answer()
+            if not newest.there:
+                await self.caught_up(newest.revision)
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""

@@ -1,6 +1,6 @@
 """Reads and lost writes over an engine whose local state is behind."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 import trio
@@ -104,7 +104,8 @@ async def test_tasks_share_a_question() -> None:
 
 async def test_a_question_that_fails_is_asked_again() -> None:
     """Nobody gets an answer from before it came."""
-    answers, ready = iter([1, StoreUnavailable("no"), 3]), trio.Event()
+    answers: Iterator[int | StoreUnavailable] = iter([1, StoreUnavailable("no"), 3])
+    ready = trio.Event()
 
     async def ask() -> int:
         await ready.wait()
@@ -127,6 +128,60 @@ async def test_a_question_that_fails_is_asked_again() -> None:
             await wait_all_tasks_blocked()
         ready.set()
     assert sorted(found) == [0, 1, 3]
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+async def test_a_reader_that_goes_leaves_the_question_to_another(gone: int) -> None:
+    """Whether it asked, was to ask next, or waited with others."""
+    asked, ready = 0, trio.Event()
+
+    async def ask() -> int:
+        nonlocal asked
+        asked += 1
+        answer = asked
+        await ready.wait()
+        return answer
+
+    question, found = SharedQuestion(ask), dict[int, int]()
+    scopes = [trio.CancelScope() for _ in range(4)]
+
+    async def want(place: int) -> None:
+        with scopes[place]:
+            found[place] = await question.answer()
+
+    async with trio.open_nursery() as nursery:
+        for place in range(4):
+            nursery.start_soon(want, place)
+            await wait_all_tasks_blocked()
+        scopes[gone].cancel()
+        await wait_all_tasks_blocked()
+        ready.set()
+    assert set(found) == {0, 1, 2, 3} - {gone}
+    assert asked == 2
+    assert all(found[place] == 2 for place in found if place)
+
+
+async def test_readers_go_on_in_one_turn() -> None:
+    """All that share an answer; with a lock between them each took a turn of the event loop."""
+    answers, turns = trio.Event(), 0
+
+    async def ask() -> int:
+        await answers.wait()
+        return 1
+
+    class Turns(trio.abc.Instrument):
+        def before_io_wait(self, timeout: float) -> None:
+            nonlocal turns
+            turns += 1
+
+    question = SharedQuestion(ask)
+    async with trio.open_nursery() as nursery:
+        for _ in range(16):
+            nursery.start_soon(question.answer)
+        await wait_all_tasks_blocked()
+        trio.lowlevel.add_instrument(Turns())
+        answers.set()
+    assert turns < 10
 
 
 async def test_local_state_that_does_not_come_is_an_error(autojump_clock: MockClock) -> None:
