@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kubetrio.config import Config
 from kubetrio.datadir.etcdmapping import object_mapping
 from kubetrio.env import Env
+from kubetrio.storagevalues.written import WrittenValues
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
@@ -54,7 +56,8 @@ async def opened_encrypted(
 async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Store]:
     storage = config.storage
     try:
-        mapping = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
+        objects = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
+        mapping = replace(objects, values=WrittenValues(objects.values))
         settings = ReplicaSettings(
             client=ClientSettings(
                 endpoints=storage.etcd_servers,
