@@ -88,7 +88,7 @@ def start(data_dir: Path, log: Path, *flags: str) -> ServerProcess:
     for _ in range(START_TRIES):
         text = log.read_text()
         if "kubectl get namespaces" in text:
-            port = int(text.partition("is ready at https://127.0.0.1:")[2].split()[0])
+            port = int(text.partition(" is ready at https://")[2].split()[0].rpartition(":")[2])
             return ServerProcess(process, data_dir, port, log)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=0.05)
