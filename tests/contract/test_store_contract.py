@@ -4,6 +4,7 @@ Revisions are named by their place: `made[3]` is the third that was made, whatev
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ from kubetrio.store.model import (
 from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.settings import StoreConfig
 from kubetrio.testing.encrypting import encrypting
-from kubetrio.testing.etcd import MISSING, Etcd, binary, etcd
+from kubetrio.testing.etcd import MISSING, Etcd, binary, etcd, packaged
 from kubetrio.testing.etcdmodel import etcd_model
 from kubetrio.testing.etcdstore import modelled, replica
 from kubetrio.testing.lagging import RemoteStore, lagging
@@ -53,7 +54,9 @@ MODELS: dict[str, Callable[[], MemoryStore]] = {
 }
 
 
-ENGINES = (*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted", "etcd-model", "etcd")
+REAL = {"etcd": binary, "etcd-packaged": packaged}
+"""Binaries of etcd, the one of the system and the one that a package of Python's brings."""
+ENGINES = (*MODELS, "lagging", "in-memory", "sqlite", "journal", "encrypted", "etcd-model", *REAL)
 FROM_ZERO = frozenset({
     "test_a_new_store_is_at_revision_zero", "test_compaction_in_steps_is_compaction",
 })  # fmt: skip
@@ -61,12 +64,21 @@ FROM_ZERO = frozenset({
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    """A real etcd of one member; its tests are skipped where there is none."""
-    if binary() is None:
-        pytest.skip(MISSING)
-    with etcd(tmp_path_factory.mktemp("etcd")) as running:
-        yield running
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Etcd]]:
+    """Real etcds of one member, by engine; tests are skipped where there is none."""
+    running: dict[str, Etcd] = {}
+    with ExitStack() as stack:
+
+        def cluster(engine: str) -> Etcd:
+            program = REAL[engine]()
+            if program is None or (engine != "etcd" and program == binary()):
+                pytest.skip(f"{engine}: {MISSING}")
+            if engine not in running:
+                folder = tmp_path_factory.mktemp(engine)
+                running[engine] = stack.enter_context(etcd(folder, program=program))
+            return running[engine]
+
+        yield cluster
 
 
 @pytest.fixture(params=ENGINES)
@@ -78,12 +90,12 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with etcd_model() as model, modelled(model, opened) as following:
             yield following
         return
-    if request.param == "etcd":
+    if request.param in REAL:
         if "autojump_clock" in request.fixturenames:
             pytest.skip("an etcd keeps real time")
         if request.node.originalname in FROM_ZERO:
             pytest.skip("revisions of an etcd do not begin with zero")
-        urls = request.getfixturevalue("cluster").urls
+        urls = request.getfixturevalue("clusters")(request.param).urls
         prefix = f"/{request.node.name}/"
         async with replica(tuple(urls), prefix, opened, seeded(1)) as following:
             yield following

@@ -36,7 +36,7 @@ from kubetrio.store.etcd.requests import (
     prefix_end,
 )
 from kubetrio.store.etcd.watching import WatchSettings
-from kubetrio.testing.etcd import MISSING, Certificates, Etcd, binary, etcd
+from kubetrio.testing.etcd import MISSING, Certificates, Etcd, binaries, binary, etcd
 from kubetrio.tls.pki import Pki
 
 pytestmark = [
@@ -48,10 +48,12 @@ ALL = Get(key=b"/registry/", end=prefix_end(b"/registry/"))
 POOL = PoolSettings(first_pause_s=0.05, longest_pause_s=0.2, dial_timeout_s=2)
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    """One member, for tests that do not harm it."""
-    with etcd(tmp_path_factory.mktemp("etcd")) as cluster:
+@pytest.fixture(scope="module", params=binaries())
+def running(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Etcd]:
+    """One member of each etcd that there is, for tests that do not harm it."""
+    with etcd(tmp_path_factory.mktemp("etcd"), program=request.param) as cluster:
         yield cluster
 
 

@@ -4,15 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from kubetrio.testing import etcd as found
 from kubetrio.testing.etcd import (
     VARIABLE,
     Certificates,
     Etcd,
     Member,
     NotStarted,
+    binaries,
     binary,
     etcd,
     free_ports,
+    packaged,
 )
 
 
@@ -22,13 +25,35 @@ def test_the_variable_comes_before_the_path(monkeypatch: pytest.MonkeyPatch) -> 
     assert binary() == "/somewhere/etcd"
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(found, "PACKAGE", "no_such_package")
     assert binary() is None
+    assert binaries() == []
+
+
+def test_the_package_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each binary is named once."""
+    folder = tmp_path / "some_distro"
+    (folder / "etcdbin").mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(found, "PACKAGE", "some_distro")
+    assert packaged() is None
+    program = folder / "etcdbin" / "etcd"
+    program.touch(mode=0o755)
+    assert packaged() == str(program)
+    monkeypatch.setenv(VARIABLE, "/somewhere/etcd")
+    monkeypatch.setenv("PATH", str(folder / "etcdbin"))
+    assert binaries() == ["/somewhere/etcd", str(program)]
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("PATH", "")
+    assert binary() == str(program)
 
 
 def test_no_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Starting says how to get one."""
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(found, "PACKAGE", "no_such_package")
     with pytest.raises(NotStarted, match="etcd-server"), etcd(tmp_path):
         pass
 
