@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fuzz.connecting import Connection, dial
 from kubetrio.testing.etcd import Etcd, Member, etcd
 
 TOKEN = "history"
@@ -68,6 +69,14 @@ class KilledServer:
         return http.client.HTTPSConnection(
             "127.0.0.1", self._port, timeout=PATIENCE_S, context=context
         )
+
+    def dial(self) -> Connection:
+        """Make a connection that costs its client little.
+
+        Raises:
+            OSError: the server takes none.
+        """
+        return dial("127.0.0.1", self._port, PATIENCE_S)
 
     @property
     def ended(self) -> bool:

@@ -26,8 +26,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from fuzz.connecting import Connection
 from fuzz.histories import GONE, INFINITE, History, Listed, Read, Watched, Write, problems
 from fuzz.killing import TOKEN, KilledServer, Processes, running
 
@@ -38,6 +41,7 @@ STREAM_S = 4
 """How long a stream of a watch lasts: it has a bookmark 2 seconds before its end."""
 LAST_TRIES = 30  # streams of a watch, until it has come to the last version
 TOLD_EVERY_S = 30.0
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 LOST = (OSError, http.client.HTTPException, ValueError)
 
 
@@ -50,7 +54,7 @@ class Client:
     rng: random.Random
     history: History = field(default_factory=History)
     known: dict[str, int] = field(default_factory=dict)
-    connections: dict[int, http.client.HTTPSConnection] = field(default_factory=dict)
+    connections: dict[int, Connection] = field(default_factory=dict)
     count: int = 0
     answers: Counter[str] = field(default_factory=Counter)
 
@@ -66,24 +70,22 @@ class Client:
             OSError, HTTPException, ValueError: what came of it is not known.
         """
         number = self.rng.randrange(len(self.servers))
-        connection = self.connections.get(number)
-        if connection is None:
-            connection = self.connections[number] = self.servers[number].connect()
-        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        connection = self.connections.pop(number, None)
         try:
-            data = None if body is None else json.dumps(body)
-            connection.request(method, path, data, headers)
-            answer = connection.getresponse()
-            found = json.loads(answer.read())
+            connection = connection or self.servers[number].dial()
+            data = b"" if body is None else orjson.dumps(body)
+            status, answer = connection.request(method, path, data, HEADERS)
+            found = orjson.loads(answer)
         except LOST as error:
             self.answers[f"no answer: {type(error).__name__}"] += 1
-            connection.close()
-            del self.connections[number]
+            if connection is not None:
+                connection.close()
             raise
-        self.answers[str(answer.status)] += 1
-        if answer.status >= 500:
+        self.connections[number] = connection
+        self.answers[str(status)] += 1
+        if status >= 500:
             self.answers[f"said: {found.get('message')}"[:100]] += 1
-        return answer.status, found
+        return status, found
 
     def step(self) -> None:
         """Do one thing at random."""
