@@ -22,6 +22,7 @@ from benchmarks import (
     rows_custom,
     rows_edge,
     rows_elephant,
+    rows_etcd,
     rows_filters,
     rows_fixture,
     rows_flash,
@@ -69,6 +70,7 @@ ROWS = (
     + rows_fixture.ROWS
     + rows_single.ROWS
     + rows_ui.ROWS
+    + rows_etcd.ROWS
 )
 NO_SUBJECT = "generator"  # measures the generator, whichever server is asked for
 
@@ -104,6 +106,9 @@ def parser() -> argparse.ArgumentParser:
         default=os.environ.get("KUBETRIO_SINGLE_FILE") or None,
         help="the executable that singlefile/build.py made, for rows about it",
     )
+    made.add_argument(
+        "--etcd", metavar="URL", default="", help="of rows on etcd (one of their own for each)"
+    )
     made.add_argument("--json", type=Path, metavar="FILE", help="write all rounds there")
     return made
 
@@ -116,7 +121,11 @@ def subjects(options: argparse.Namespace, folder: Path) -> list[Subject]:
     """
     found: list[Subject] = []
     if not options.only_against:
-        found.append(Kubetrio(folder, options.server_flag, options.prepared, options.single_file))
+        found.append(
+            Kubetrio(
+                folder, options.server_flag, options.prepared, options.single_file, options.etcd
+            )
+        )
     if options.against:
         url = urlsplit(options.against)
         if url.scheme != "https" or not url.hostname:

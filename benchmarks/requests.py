@@ -109,9 +109,17 @@ def fixed(
     )
 
 
-def get(endpoint: Endpoint, namespace: str, span: int, *, weight: int = 1, accept: str = "") -> Op:
+def get(
+    endpoint: Endpoint,
+    namespace: str,
+    span: int,
+    *,
+    weight: int = 1,
+    accept: str = "",
+    query: str = "",
+) -> Op:
     """GET of the first `span` objects of a namespace, scattered."""
-    path = f"{collection(namespace)}/{NAME}"
+    path = f"{collection(namespace)}/{NAME}{query}"
     return Op(
         label="get",
         template=_request(endpoint, "GET", path, accept=accept),

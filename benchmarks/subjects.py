@@ -123,6 +123,7 @@ class Kubetrio:
         flags: more flags for the server.
         prepared: where large data directories are looked for and left; None for `folder`.
         single_file: the executable that holds the server, None where there is none.
+        etcd: URL of the etcd of rows that need one; empty for one of their own.
     """
 
     label = "kubetrio"
@@ -133,12 +134,14 @@ class Kubetrio:
         flags: Sequence[str] = (),
         prepared: Path | None = None,
         single_file: Path | None = None,
+        etcd: str = "",
     ) -> None:
         self._folder = folder
         self._prepared = prepared or folder
         self._numbers = itertools.count()
         self.flags = tuple(flags)
         self.single_file = single_file
+        self.etcd = etcd
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
@@ -209,6 +212,23 @@ class Kubetrio:
             started.process.stop()
             if not kept:
                 shutil.rmtree(data_dir.parent, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def joined(self, namespace: str, flags: Sequence[str]) -> Iterator[Running]:
+        """One more server of a store that is shared.
+
+        Args:
+            namespace: that the row has there.
+            flags: that say where the store is.
+        """
+        with self.folder() as folder:
+            started = server.start(folder / "data", (*self.flags, *flags))
+            try:
+                yield Running(
+                    endpoint=started.endpoint, pids=(started.process.pid,), namespace=namespace
+                )
+            finally:
+                started.process.stop()
 
     def _populated(self, objects: int) -> Path:
         """A data directory with that many objects, made once; rows only read it."""
