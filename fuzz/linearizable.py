@@ -41,6 +41,7 @@ STREAM_S = 4
 """How long a stream of a watch lasts: it has a bookmark 2 seconds before its end."""
 LAST_TRIES = 30  # streams of a watch, until it has come to the last version
 TOLD_EVERY_S = 30.0
+SHORT_S, LONGEST_S = 60.0, 6 * 3600.0
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
 LOST = (OSError, http.client.HTTPException, ValueError)
 
@@ -56,12 +57,8 @@ class Client:
     known: dict[str, int] = field(default_factory=dict)
     connections: dict[int, Connection] = field(default_factory=dict)
     count: int = 0
+    answered: int = 0  # operations of the history that have an answer; conflicts are not in it
     answers: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def answered(self) -> int:
-        """How many answers there were that are no failures of a server."""
-        return sum(count for what, count in self.answers.items() if what < "500")
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Send a request, and read its answer.
@@ -108,6 +105,7 @@ class Client:
         if status not in (200, 404):
             return
         self.known[key] = version
+        self.answered += 1
         self.history.reads.append(
             Read(begun=begun, ended=time.monotonic(), key=key, value=value, version=version)
         )
@@ -123,6 +121,7 @@ class Client:
         }
         made = Listed(begun=begun, ended=time.monotonic(), version=_version(found), items=items)
         self.history.lists.append(made)
+        self.answered += 1
         return made
 
     def write(self, key: str) -> None:
@@ -161,6 +160,7 @@ class Client:
             )
         elif status in (200, 201) and value != GONE:
             version = self.known[key] = _version(found)
+            self.answered += 1
             self.history.writes.append(
                 Write(
                     begun=begun, ended=time.monotonic(), key=key, value=value, named=named,
@@ -169,6 +169,7 @@ class Client:
             )  # fmt: skip
         elif status == 200:
             # The answer of a deletion has no version of its own; watches tell it.
+            self.answered += 1
             self.history.writes.append(
                 Write(begun=begun, ended=time.monotonic(), key=key, value=value, named=named)
             )
@@ -411,7 +412,9 @@ def _disturb(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play and check; 1 when something does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long at most (60)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="at most (60; with --operations 6 hours)"
+    )
     parser.add_argument("--operations", type=int, default=0, help="answered ones, then it ends")
     parser.add_argument("--faults", type=int, default=0, help="spread over the operations")
     parser.add_argument("--clients", type=int, default=CLIENTS, help=f"at once ({CLIENTS})")
@@ -424,8 +427,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("several servers need --members")
     if options.faults and not options.operations:
         parser.error("--faults are spread over --operations")
+    longest = LONGEST_S if options.operations else SHORT_S
     plan = Plan(
-        seconds=options.seconds, operations=options.operations, faults=options.faults,
+        seconds=options.seconds or longest, operations=options.operations, faults=options.faults,
         clients=options.clients, servers=options.servers, members=options.members,
         flags=options.server_flag, seed=options.seed,
     )  # fmt: skip
