@@ -6,7 +6,7 @@ from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
-from kubetrio.config.controllers import Certificates
+from kubetrio.config.controllers import Certificates, NodeIpam
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError
@@ -37,6 +37,7 @@ __all__ = [
     "Kubelet",
     "Local",
     "Memory",
+    "NodeIpam",
     "Requests",
     "ServiceAccounts",
     "Services",

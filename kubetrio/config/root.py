@@ -43,13 +43,11 @@ def _place(chosen: Section) -> ConfigError | None:
 class Config(Section):
     """Everything `open_server` needs; the command line makes one of these.
 
-    Each field is described once, by the `flag` that is its default; the reference of flags lists
-    them.  Files are looked at when the server starts, everything else when the value is made.
+    The reference of flags describes each field.  Files are looked at when the server starts,
+    everything else when the value is made.
 
     Args:
-        data_dir: where the database and, unless `serving.cert_dir` says otherwise, the
-            certificates are. A server in memory (`storage.in_memory`) needs none: its keys are in
-            a private directory then, in memory where the system has one, which goes with it.
+        data_dir: of the database and of certificates; none is needed with `storage.in_memory`.
         storage: how objects are kept.
         memory: how much of it is used.
         encryption: how they are encrypted.
