@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,6 @@ LARGE_FUNCTIONS: Mapping[str, int] = {}
 UNNAMED = 248
 # Packages that import each other, with the reason.
 CIRCLES: Mapping[tuple[str, str], str] = {}
-CIRCLES: dict[tuple[str, str], str] = {}
 
 
 @cache
@@ -117,6 +117,12 @@ def _package_of(dotted: str) -> str:
     while path and f"{path}.py" not in modules() and f"{path}/__init__.py" not in modules():
         path = path.rpartition("/")[0]
     return path if f"{path}/__init__.py" in modules() else str(Path(path).parent)
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """Folders of tests are no packages: pytest takes two files of a name for one module."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_packages_import_in_a_circle() -> None:

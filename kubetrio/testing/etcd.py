@@ -49,8 +49,8 @@ def binary() -> str | None:
 
 def binaries() -> list[str]:
     """Return the paths of all of them that there are, each once, in order."""
-    found = (os.environ.get(VARIABLE), shutil.which("etcd"), packaged())
-    return list(dict.fromkeys(path for path in found if path))
+    paths = (os.environ.get(VARIABLE), shutil.which("etcd"), packaged())
+    return list(dict.fromkeys(path for path in paths if path))
 
 
 def free_ports(number: int) -> list[int]:
