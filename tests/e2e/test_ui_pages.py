@@ -439,3 +439,18 @@ async def test_tables_by_keyboard(tmp_path: Path) -> None:
         await tab.until("document.activeElement.textContent === 'YAML'")
         await tab.until("!!document.querySelector('.yaml')")
         await look.well()
+
+
+async def test_a_page_that_is_left_keeps_no_connection(tmp_path: Path) -> None:
+    """Browsers keep pages for "back" with their streams, and have six connections for all."""
+    async with looking(tmp_path) as look:
+        hub = look.server.api.storage.hub
+        await look.show("/objects/core/configmaps?ns=", LIVE)
+        one_page = hub.statistics().watchers
+        for _ in range(4):
+            await look.show("/objects/core/configmaps?ns=", LIVE)
+        with trio.fail_after(20):
+            while hub.statistics().watchers > one_page + 2:  # it may follow more by and by
+                await trio.lowlevel.checkpoint()
+        await look.tab.value("history.back()")
+        await look.tab.until(LIVE)

@@ -41,6 +41,7 @@ def test_clients(tmp_path: Path) -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.slow
 def test_admission_rules(tmp_path: Path) -> None:
     """The hole is found and replayed; without it there is no way."""
     if importlib.util.find_spec("cel_expr_python") is None:

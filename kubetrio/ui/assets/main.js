@@ -88,6 +88,9 @@ class Frame {
       // What had the focus is gone with the page before: the next key is for this one.
       if (document.activeElement === document.body) this.main.focus({ preventScroll: true });
     });
+    // A page that the browser keeps for "back" would keep its connections: there are six for all pages.
+    addEventListener("pagehide", () => this.leave.abort());
+    addEventListener("pageshow", (event) => { if (event.persisted) this.show(); });
     this.show();
   }
   show() {
