@@ -165,6 +165,9 @@ class History:
         kind = resources.get((info.group, info.version, info.resource))
         if not info.is_resource or kind is None or not info.name or info.subresource:
             raise unknown_path()
+        own = info.resource == "namespaces" and info.namespace == info.name  # of such a path
+        if kind.namespaced is not bool(info.namespace) and not own:
+            raise unknown_path()  # rights in a namespace are none to what is in no namespace
         attributes = Attributes(
             user=request.user, verb="get", namespace=info.namespace, api_group=info.group,
             api_version=info.version, resource=info.resource, name=info.name,

@@ -141,3 +141,39 @@ async def test_what_is_compacted_is_gone(server: InProcess, client: Client) -> N
     assert told["items"] == []
     assert told["before"] == 0
     del changed
+
+
+async def test_rights_in_a_namespace_are_none_to_what_is_in_none(
+    server: InProcess, client: Client
+) -> None:
+    """A path that puts an object of the cluster into a namespace leads nowhere."""
+    await ask(client, "POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}}, 201)
+    everything = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    role = {"metadata": {"name": "all"}, "rules": everything}
+    await ask(client, "POST", f"{RBAC}/namespaces/shop/roles", role, 201)
+    binding = {
+        "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "all"},
+        "subjects": [{"kind": "User", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+    await ask(client, "POST", f"{RBAC}/namespaces/shop/rolebindings", binding, 201)
+    pages = {
+        "metadata": {"name": "pages"},
+        "rules": [{"nonResourceURLs": ["/ui/*"], "verbs": ["get"]}],
+    }
+    await ask(client, "POST", f"{RBAC}/clusterroles", pages, 201)
+    binding["roleRef"] = {
+        "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "pages",
+    }  # fmt: skip
+    await ask(client, "POST", f"{RBAC}/clusterrolebindings", binding, 201)
+    below = RBAC.removeprefix("/")
+    async with server.connect(certificate=READER) as reader:
+        await ask(reader, "GET", f"/ui/history/{below}/namespaces/shop/roles/all")
+        await ask(reader, "GET", "/ui/history/api/v1/namespaces/shop")
+        for path in (
+            f"{below}/namespaces/shop/clusterroles/cluster-admin",
+            "api/v1/namespaces/shop/namespaces/kube-system",
+            "api/v1/namespaces/shop/nodes/x",
+            "api/v1/configmaps/a",
+        ):
+            await ask(reader, "GET", f"/ui/history/{path}", status=404)
