@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+from kubetrio.api.crosssite import REFUSED, refuse_cross_site
+from kubetrio.api.request import Request
+from kubetrio.machinery.status import ApiError
 from kubetrio.testing.client import Client
 
 MAPS = "/api/v1/namespaces/default/configmaps"
+TOKEN = "base64url.bearer.authorization.k8s.io.YQ"
+PROTOCOLS = f"{TOKEN}, base64.binary.k8s.io"
 BODY = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a"}}'
 
 
@@ -43,3 +50,28 @@ async def test_a_long_request_is_looked_at_too(client: Client) -> None:
     answer = await client.request("POST", MAPS + query, headers, BODY)
     assert answer.status == 403
     assert answer.json()["message"].startswith("requests of other sites' pages")
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ({}, False),
+        ({"Origin": "https://evil.example"}, True),
+        ({"Origin": "null"}, True),
+        ({"Origin": "https://[evil"}, True),
+        ({"Origin": "http://localhost:8001"}, False),
+        ({"Origin": "http://127.0.0.1:8001"}, False),
+        ({"Origin": "https://kubetrio:1"}, False),
+        ({"Sec-Fetch-Site": "cross-site"}, True),
+        ({"Origin": "https://evil.example", "Sec-WebSocket-Protocol": PROTOCOLS}, False),
+    ],
+)
+def test_a_web_socket_of_another_sites_page_is_refused(
+    headers: dict[str, str], refused: bool
+) -> None:
+    """A page reads what comes, whatever its origin, with the credentials that a browser adds."""
+    handshake = {"host": "kubetrio:6443", "sec-websocket-key": "dGhlIHNhbXBsZQ==", **headers}
+    lines = {name.lower().encode(): value.encode() for name, value in handshake.items()}
+    request = Request("GET", MAPS, "watch=1", lines, [])
+    with pytest.raises(ApiError, match=REFUSED) if refused else nullcontext():
+        refuse_cross_site(request)

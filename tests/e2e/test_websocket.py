@@ -67,6 +67,7 @@ class Served:
         accept: str = "",
         anonymous: bool = False,
         queue: int = 1,
+        origin: str = "",
     ) -> AsyncIterator[Any]:
         """A WebSocket; `queue` messages are read before they are asked for."""
         stream = await trio.open_ssl_over_tcp_stream(
@@ -80,7 +81,11 @@ class Served:
                     f"127.0.0.1:{self.port}",
                     target,
                     subprotocols=list(protocols) or None,
-                    extra_headers=[(b"Accept", accept.encode())] if accept else None,
+                    extra_headers=[
+                        (name, value.encode())
+                        for name, value in ((b"Accept", accept), (b"Origin", origin))
+                        if value
+                    ],
                     message_queue_size=queue,
                 )
                 yield socket
@@ -340,3 +345,15 @@ async def test_an_abandoned_body_is_closed_quietly(stalled: bool) -> None:
         if stalled:
             await make(range(3, 9))
         await body.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_page_of_another_site_reads_nothing(served: Served) -> None:
+    """A browser adds the certificate to whatever socket a page opens."""
+    with pytest.raises(BaseExceptionGroup) as refused:
+        async with served.open(WATCH, origin="https://evil.example"):
+            raise AssertionError("it is open")
+    [error] = refused.value.exceptions
+    assert isinstance(error, trio_websocket.ConnectionRejected)
+    assert error.status_code == 403
+    async with served.open(WATCH, origin=f"https://127.0.0.1:{served.port}"):
+        pass
