@@ -5,8 +5,9 @@ them.  Pages of others may send a POST without asking first, and read no answer:
 something is refused, as browsers say themselves where a request comes from.
 
 Pages may open a WebSocket anywhere, too, and read what comes.  Browsers say the page's origin then;
-one of this machine is let pass, since ``kubectl proxy`` serves pages under an address of its own,
-and so is a handshake that brings a token, which no browser adds.
+one of this machine is let pass, since ``kubectl proxy`` serves pages under an address of its own.
+So is a handshake that is a token's alone, which no browser adds; beside other credentials it says
+nothing, for a page chooses the subprotocols of its sockets.
 
 Source: W3C "Fetch Metadata Request Headers"; RFC 6455, 10.2.
 """
@@ -41,8 +42,15 @@ def refuse_cross_site(request: Request) -> None:
         refused = connects and _foreign(headers.get(b"origin"), headers.get(b"host", b""))
     else:
         refused = site not in OWN and (connects or request.method not in SAFE)
-    if refused and TOKEN not in headers.get(b"sec-websocket-protocol", b""):
+    if refused and not _by_token_alone(request):
         raise ApiError(403, "Forbidden", REFUSED)
+
+
+def _by_token_alone(request: Request) -> bool:
+    """Whether a subprotocol has a token, and nothing else says who asks."""
+    headers = request.headers
+    added = request.certificate or request.shown or b"authorization" in headers
+    return not added and TOKEN in headers.get(b"sec-websocket-protocol", b"")
 
 
 def _foreign(origin: bytes | None, host: bytes) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from kubetrio.api.crosssite import REFUSED, refuse_cross_site
 from kubetrio.api.request import Request
 from kubetrio.machinery.status import ApiError
-from kubetrio.testing.client import Client
+from kubetrio.testing.client import ADMIN, Client
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 TOKEN = "base64url.bearer.authorization.k8s.io.YQ"
@@ -74,4 +74,22 @@ def test_a_web_socket_of_another_sites_page_is_refused(
     lines = {name.lower().encode(): value.encode() for name, value in handshake.items()}
     request = Request("GET", MAPS, "watch=1", lines, [])
     with pytest.raises(ApiError, match=REFUSED) if refused else nullcontext():
+        refuse_cross_site(request)
+
+
+@pytest.mark.parametrize("added", ["certificate", "header"])
+def test_a_token_that_a_page_makes_up_lends_it_nothing(added: str) -> None:
+    """What a browser or a proxy adds would say who asks."""
+    lines = {
+        b"host": b"kubetrio:6443",
+        b"sec-websocket-key": b"dGhlIHNhbXBsZQ==",
+        b"sec-websocket-protocol": PROTOCOLS.encode(),
+        b"origin": b"https://evil.example",
+    }
+    if added == "header":
+        lines[b"authorization"] = b"Bearer of-a-proxy"
+    request = Request("GET", MAPS, "watch=1", lines, [])
+    if added == "certificate":
+        request.certificate = ADMIN
+    with pytest.raises(ApiError, match=REFUSED):
         refuse_cross_site(request)
