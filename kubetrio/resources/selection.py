@@ -6,10 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from kubetrio.machinery import fields, labels
-from kubetrio.watch.choosing import FieldValues, Pin
+from kubetrio.watch.choosing import FieldValues, Pin, look, no_fields, seen_of
 
 Object = dict[str, Any]
 
@@ -53,23 +51,26 @@ class Selection:
                 if requirement.operator in ("=", "==", "in") and len(requirement.values) == 1:
                     yield ("label", requirement.key, requirement.values[0])
 
-    def matches(self, obj: Object) -> bool:
-        """Whether an object is wanted."""
-        if self.labels is not None and not self.labels.matches(obj["metadata"].get("labels") or {}):
-            return False
-        return self.fields is None or self.fields.matches(self.values(obj))
+    @property
+    def reads(self) -> FieldValues:
+        """Values of the fields that it asks for: none where it selects by labels alone."""
+        return no_fields if self.fields is None else self.values
 
     def chooses(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
-        """Whether an object is wanted, by what was read from it before.
+        """Whether an object is wanted.
 
         Args:
             labels: its labels.
-            values: values of its supported fields.
+            values: what `reads` gives of it.
         """
         if self.labels is not None and not self.labels.matches(labels):
             return False
         return self.fields is None or self.fields.matches(values)
 
+    def matches(self, obj: Object) -> bool:
+        """Whether an object is wanted."""
+        return self.chooses(*seen_of(obj, self.reads))
+
     def matches_bytes(self, value: bytes) -> bool:
         """Whether a stored object is wanted."""
-        return self.matches(orjson.loads(value))
+        return self.chooses(*look(value, self.reads))

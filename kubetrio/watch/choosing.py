@@ -16,6 +16,9 @@ from kubetrio.store.model import Event
 FieldValues = Callable[[dict[str, Any]], Mapping[str, str]]
 """Values of the fields by which an object can be selected."""
 
+TEXT_BYTES = 60
+"""What a label or field takes beside its texts."""
+
 Pin = tuple[str, str, str]
 """``label`` or ``field``, its name, and the value that every wanted object has."""
 
@@ -34,13 +37,18 @@ class Filter(Protocol):
         ...
 
     @property
-    def values(self) -> FieldValues:
-        """Reads fields; equal for all filters of a version of a kind."""
+    def reads(self) -> FieldValues:
+        """Reads the fields that it asks for; equal for filters that may share what is read."""
         ...
 
     def chooses(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
         """Whether an object is wanted, by its labels and the values of its fields."""
         ...
+
+
+def no_fields(_: dict[str, Any]) -> Mapping[str, str]:
+    """Read nothing, for filters by labels alone: the fields of a Pod take longer than its JSON."""
+    return {}
 
 
 class Seen(NamedTuple):
@@ -53,6 +61,12 @@ class Seen(NamedTuple):
 
     labels: Mapping[str, str]
     fields: Mapping[str, str]
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        texts = (*self.labels.items(), *self.fields.items())
+        return TEXT_BYTES + sum(len(name) + len(value) + TEXT_BYTES for name, value in texts)
 
     def has(self, where: str, name: str) -> str | None:
         """The value of a label or field; None for a label that is missing."""
@@ -83,18 +97,22 @@ class Decision(NamedTuple):
     now: bool
 
 
-def look(value: bytes, values: FieldValues) -> Seen:
-    """What filters look at in a stored object."""
-    obj = orjson.loads(value)
-    return Seen(obj["metadata"].get("labels") or {}, values(obj))
+def seen_of(obj: dict[str, Any], reads: FieldValues) -> Seen:
+    """What filters look at in an object as it is stored."""
+    return Seen(obj["metadata"].get("labels") or {}, reads(obj))
 
 
-def sights(events: Sequence[Event], values: FieldValues) -> Sequence[Sight]:
+def look(value: bytes, reads: FieldValues) -> Seen:
+    """What filters look at in the bytes of an object."""
+    return seen_of(orjson.loads(value), reads)
+
+
+def sights(events: Sequence[Event], reads: FieldValues) -> Sequence[Sight]:
     """What filters look at in events."""
     return [
         Sight(
-            None if event.previous is None else look(event.previous, values),
-            look(event.value, values),
+            None if event.previous is None else look(event.previous, reads),
+            look(event.value, reads),
         )
         for event in events
     ]

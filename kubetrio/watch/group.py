@@ -90,7 +90,7 @@ Shelf = dict[Hashable, Equals]
 
 
 class Choosers:
-    """The filters of a version of a kind, which read the same fields."""
+    """The filters that read the same fields."""
 
     __slots__ = ("_pinned", "_places", "loose")
 
@@ -133,12 +133,12 @@ class Choosers:
             if not self._places[pin[:2]]:
                 del self._places[pin[:2]]
 
-    def pinned(self, batch: Batch, values: FieldValues) -> Collection[Equals]:
+    def pinned(self, batch: Batch, reads: FieldValues) -> Collection[Equals]:
         """Those whose pin an object of a batch has."""
         if not self._places:
             return ()
         pins: dict[Pin, None] = {}
-        for before, now in batch.seen(values):
+        for before, now in batch.seen(reads):
             for where, name in self._places:
                 for seen in (before, now):
                     value = None if seen is None else seen.has(where, name)
@@ -178,9 +178,9 @@ class Group:
         if chooser is None:
             self._all.watchers.add(watcher)
             return
-        choosers = self._choosers.get(chooser.values)
+        choosers = self._choosers.get(chooser.reads)
         if choosers is None:
-            choosers = self._choosers[chooser.values] = Choosers()
+            choosers = self._choosers[chooser.reads] = Choosers()
         choosers.add(watcher, chooser)
 
     def discard(self, watcher: Watcher) -> None:
@@ -190,11 +190,11 @@ class Group:
         if chooser is None:
             self._all.watchers.discard(watcher)
             return
-        choosers = self._choosers.get(chooser.values)
+        choosers = self._choosers.get(chooser.reads)
         if choosers is not None:
             choosers.discard(watcher, chooser)
             if not choosers:
-                del self._choosers[chooser.values]
+                del self._choosers[chooser.reads]
 
     def reads(self) -> Sequence[FieldValues]:
         """What filters read of an event."""
@@ -203,7 +203,7 @@ class Group:
     def candidates(self, batch: Batch) -> Sequence[Equals]:
         """Watchers that may want an event of a batch: ask each whether it does."""
         equals = [self._all] if self._all.watchers else []
-        for values, choosers in self._choosers.items():
-            equals += choosers.pinned(batch, values)
+        for reads, choosers in self._choosers.items():
+            equals += choosers.pinned(batch, reads)
             equals += choosers.loose.values()
         return equals

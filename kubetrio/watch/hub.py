@@ -365,8 +365,8 @@ class Hub:
         upto = min(upto, self.revision)  # the store may be ahead of the stream
         batch = Batch([event for event in found if event.revision <= upto])
         share = max(1, self._share(batch.events))
-        for values in group.reads() if batch.events else ():
-            while batch.look(values, LOOKS_AT_ONCE):
+        for reads in group.reads():
+            while batch.look(reads, LOOKS_AT_ONCE):
                 await trio.lowlevel.checkpoint()
         await trio.lowlevel.checkpoint()
         for watchers in _portions(group.candidates(batch) if batch.events else (), batch, share):

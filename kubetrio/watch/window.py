@@ -38,28 +38,28 @@ class Batch:
         self._seen: dict[FieldValues, list[Sight]] = {}
         self._decided: dict[tuple[FieldValues, Hashable], Sequence[Decision]] = {}
 
-    def look(self, values: FieldValues, at_most: int) -> bool:
+    def look(self, reads: FieldValues, at_most: int) -> bool:
         """Read what filters look at in some more events; returns whether others are left.
 
         Args:
-            values: reads fields.
+            reads: reads fields.
             at_most: how many events.
         """
-        looks = self._seen.setdefault(values, [])
-        looks += sights(self.events[len(looks) : len(looks) + at_most], values)
+        looks = self._seen.setdefault(reads, [])
+        looks += sights(self.events[len(looks) : len(looks) + at_most], reads)
         return len(looks) < len(self.events)
 
-    def seen(self, values: FieldValues) -> Sequence[Sight]:
+    def seen(self, reads: FieldValues) -> Sequence[Sight]:
         """What filters look at in each event, read once."""
-        self.look(values, len(self.events))
-        return self._seen[values]
+        self.look(reads, len(self.events))
+        return self._seen[reads]
 
     def decided(self, chooser: Filter) -> Sequence[Decision]:
         """What a filter says of each event, decided once for all equal ones."""
-        key = (chooser.values, chooser.identity)
+        key = (chooser.reads, chooser.identity)
         decisions = self._decided.get(key)
         if decisions is None:
-            decisions = self._decided[key] = decide(self.seen(chooser.values), chooser)
+            decisions = self._decided[key] = decide(self.seen(chooser.reads), chooser)
         return decisions
 
     def concerns(self, chooser: Filter) -> bool:

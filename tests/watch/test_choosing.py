@@ -76,3 +76,11 @@ def test_pins() -> None:
     assert selection("a=b", "spec.node=").pin == ("field", "spec.node", "")
     assert selection("a", "spec.node!=x").pin is None
     assert selection("a!=b,c notin (d),e in (f,g)").pin is None
+
+
+def test_filters_by_labels_alone_read_no_fields() -> None:
+    """The fields of a Pod take longer than its JSON."""
+    by_label = selection("a=b")
+    assert look(BEFORE, by_label.reads) == Seen({"a": "b"}, {})
+    assert by_label.matches_bytes(BEFORE)
+    assert look(BEFORE, selection("a=b", "spec.node=x").reads) == look(BEFORE, node)

@@ -53,7 +53,7 @@ class Wants:
     by: str
     remainder: str
     other: bool = False
-    values: FieldValues = remainders
+    reads: FieldValues = remainders
 
     @property
     def identity(self) -> Hashable:
@@ -73,7 +73,7 @@ class Wants:
     def concerns(self, event: Event) -> bool:
         """Whether an event enters, changes or leaves what is chosen."""
         states = (event.previous, event.value)
-        return any(self.chooses(*look(state, self.values)) for state in states if state)
+        return any(self.chooses(*look(state, self.reads)) for state in states if state)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import orjson
 import trio
 
 from kubetrio.resources.paging import LOOK_BYTES, LOOK_KEYS, SLICE_BYTES, slices, turn
 from kubetrio.resources.representation import ItemForm
 from kubetrio.resources.segments.collection import Part, Shape
-from kubetrio.resources.segments.segment import Items, Mark, Marks, Segment, Span
+from kubetrio.resources.segments.segment import Items, Marks, Segment, Span
 from kubetrio.resources.selection import Selection
-from kubetrio.watch.choosing import Pin
+from kubetrio.watch.choosing import Pin, look
 
 Made = tuple[bytes, Span | None]
 
@@ -56,7 +55,7 @@ class Choice(NamedTuple):
     """
 
     selection: Selection
-    pinned: tuple[str, str, str] | None
+    pinned: Pin | None
 
 
 def choice_of(selection: Selection) -> Choice:
@@ -133,7 +132,7 @@ class Making:
     def known(part: Part, choice: Choice) -> Selected | None:
         """What is selected of a part; None where its objects have to be looked into."""
         selection, pinned = choice
-        marks = part.segment.marks.get(selection.values)
+        marks = part.segment.marks.get(selection.reads)
         if marks is None or pinned is None or not marks.indexed:
             return None
         return _among(part, choice, marks)
@@ -142,16 +141,15 @@ class Making:
         """What is selected of a part."""
         segment, first, last = part
         selection, pinned = choice
-        marks = segment.marked(selection.values)
+        marks = segment.marked(selection.reads)
         begin, end = (0, len(segment.keys)) if pinned is not None else (first, last)
         missing = marks.missing(begin, end)
         self.grew = self.grew or bool(missing)
         for places in slices(missing, LOOK_BYTES, LOOK_KEYS, segment.stored.size_of):
             async with turn(self.turns, places, missing):
                 for at in places:
-                    obj = orjson.loads(self.shape.value(segment.stored.get(at)))
-                    labels = obj["metadata"].get("labels") or {}
-                    marks.fill(at, Mark(labels, selection.values(obj)))
+                    value = self.shape.value(segment.stored.get(at))
+                    marks.fill(at, look(value, selection.reads))
         return _among(part, choice, marks)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from kubetrio.resources.segments.piece import Piece
 from kubetrio.store.model import Revision
+from kubetrio.watch.choosing import Pin, Seen
 
 T = TypeVar("T")
 
@@ -26,9 +27,6 @@ KEY_BYTES = 160
 """What an object takes beside its bytes and those of its key, about."""
 ITEM_BYTES = 16
 """What an item of another form takes beside its bytes."""
-MARK_BYTES = 60
-"""What a label or field takes beside its texts."""
-
 Span = tuple[float, float]
 """From when on and until when, in seconds of the wall clock."""
 NEVER: Span = (inf, -inf)
@@ -56,24 +54,6 @@ class Edit(NamedTuple):
             parts[self.at] = part
         else:
             parts.insert(self.at, part)
-
-
-class Mark(NamedTuple):
-    """What selectors look at of one object.
-
-    Args:
-        labels: its labels.
-        fields: the fields of its kind that can be selected by.
-    """
-
-    labels: Mapping[str, str]
-    fields: Mapping[str, str]
-
-    @property
-    def size(self) -> int:
-        """Bytes, about."""
-        texts = (*self.labels.items(), *self.fields.items())
-        return MARK_BYTES + sum(len(name) + len(value) + MARK_BYTES for name, value in texts)
 
 
 class Items:
@@ -243,9 +223,9 @@ class Marks:
 
     __slots__ = ("_found", "_places", "size")
 
-    def __init__(self, found: list[Mark | None]) -> None:
+    def __init__(self, found: list[Seen | None]) -> None:
         self._found = found
-        self._places: dict[tuple[str, str, str], list[int]] | None = None
+        self._places: dict[Pin, list[int]] | None = None
         self.size = 0
         for mark in found:
             if mark is not None:
@@ -257,14 +237,14 @@ class Marks:
             return []
         return [at for at in range(first, last) if self._found[at] is None]
 
-    def fill(self, at: int, mark: Mark) -> None:
+    def fill(self, at: int, mark: Seen) -> None:
         """Note what an object has, unless that is known meanwhile."""
         if self._found[at] is not None:
             return
         self._found[at] = mark
         self.size += mark.size
 
-    def get(self, at: int) -> Mark:
+    def get(self, at: int) -> Seen:
         """What an object has that was looked into."""
         mark = self._found[at]
         if mark is None:
@@ -276,7 +256,7 @@ class Marks:
         """Whether `places` was asked, so that all objects have been looked into."""
         return self._places is not None
 
-    def places(self, which: tuple[str, str, str]) -> Sequence[int]:
+    def places(self, which: Pin) -> Sequence[int]:
         """Where objects are that have a label or field, all of them having been looked into.
 
         Args:

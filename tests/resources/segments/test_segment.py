@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.resources.segments.piece import Piece, squeeze
-from kubetrio.resources.segments.segment import NEVER, Edit, Items, Mark, Marks, Segment
+from kubetrio.resources.segments.segment import NEVER, Edit, Items, Marks, Segment
+from kubetrio.watch.choosing import Seen
 
 
 def made(*items: bytes) -> Items:
@@ -60,7 +61,7 @@ def test_edits_in_the_order_in_which_they_were_made() -> None:
     segment = Segment(["b", "d"], made(b"B", b"D"), 3)
     segment.form("upper").fill(0, b"b!")
     segment.form("upper").fill(1, b"d!")
-    segment.marked("of").fill(1, Mark({"x": "y"}, {}))
+    segment.marked("of").fill(1, Seen({"x": "y"}, {}))
     after = segment.edited({"c": b"C", "d": None, "e": b"E", "b": b"BB", "gone": None}, 9)
     assert (after.keys, after.changed) == (["b", "c", "e"], 9)
     assert after.stored.joined(0, 3) == b"BBCE"
@@ -93,10 +94,10 @@ def test_halves_and_pairs() -> None:
 def test_places_of_labels_and_fields() -> None:
     """Once all objects were looked into."""
     marks = Marks([None, None, None])
-    marks.fill(0, Mark({"a": "1"}, {"f": ""}))
+    marks.fill(0, Seen({"a": "1"}, {"f": ""}))
     with pytest.raises(LookupError):
         marks.places(("label", "a", "1"))
-    marks = Marks([Mark({"a": "1"}, {"f": ""}), Mark({"a": "2"}, {"f": "v"}), Mark({"a": "1"}, {})])
+    marks = Marks([Seen({"a": "1"}, {"f": ""}), Seen({"a": "2"}, {"f": "v"}), Seen({"a": "1"}, {})])
     assert marks.places(("label", "a", "1")) == [0, 2]
     assert marks.places(("field", "f", "v")) == [1]
     assert marks.places(("label", "f", "v")) == ()
