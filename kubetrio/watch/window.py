@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 from kubetrio.store.model import Event, EventType, Revision
 from kubetrio.watch.choosing import Decision, FieldValues, Filter, Sight, decide, sights
 
+K = TypeVar("K")
 T = TypeVar("T")
+KEPT = 16  # encodings and decisions of a batch: equal watchers come one after the other
 EVENT_OVERHEAD = 400  # bytes an event costs beside its values
 _DROPPED = Event(0, "", EventType.DELETED, b"", None)
 
@@ -59,7 +61,8 @@ class Batch:
         key = (chooser.reads, chooser.identity)
         decisions = self._decided.get(key)
         if decisions is None:
-            decisions = self._decided[key] = decide(self.seen(chooser.reads), chooser)
+            decisions = decide(self.seen(chooser.reads), chooser)
+            _keep(self._decided, key, decisions)
         return decisions
 
     def concerns(self, chooser: Filter) -> bool:
@@ -77,8 +80,19 @@ class Batch:
             value: T = self._encoded[key]
             return value
         except KeyError:
-            data = self._encoded[key] = encode(self.events)
+            data = encode(self.events)
+            _keep(self._encoded, key, data)
             return data
+
+
+def _keep(kept: dict[K, T], key: K, value: T) -> None:
+    """Remember a value, and forget the oldest of many.
+
+    A watcher whose client stalls holds its batch, and would hold what others sent of it.
+    """
+    if len(kept) == KEPT:
+        del kept[next(iter(kept))]
+    kept[key] = value
 
 
 class Window:

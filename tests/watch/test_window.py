@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubetrio.store.model import Event, EventType
-from kubetrio.watch.window import EVENT_OVERHEAD, Batch, Window, held
+from kubetrio.watch.window import EVENT_OVERHEAD, KEPT, Batch, Window, held
 
 
 class Value:
@@ -127,3 +127,20 @@ def test_batches_are_encoded_once_for_equal_watchers() -> None:
 
     assert [batch.encoded(key, encode) for key in "aabba"] == [b"1", b"1", b"2", b"2", b"1"]
     assert calls == [3, 3]
+
+
+def test_a_batch_keeps_few_encodings() -> None:
+    """Whoever stalls holds the batch, but not what it was for each of many others."""
+    batch = Batch(events(1, 3))
+    calls: list[int] = []
+
+    def encode(found: Sequence[Event]) -> bytes:
+        calls.append(len(found))
+        return b""
+
+    for key in range(KEPT + 1):
+        batch.encoded(key, encode)
+    batch.encoded(KEPT, encode)
+    assert len(calls) == KEPT + 1
+    batch.encoded(0, encode)  # the oldest
+    assert len(calls) == KEPT + 2
