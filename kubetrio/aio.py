@@ -11,7 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple
 
 from kubetrio.client import LOOPBACK, Client, Event, WrongThreadError
 from kubetrio.config import Config
@@ -199,8 +199,8 @@ class AsyncioFaults:
 class AsyncioClient:
     """The in-process client for an asyncio loop: requests are awaited.
 
-    `get`, `list`, `create`, `update`, `patch`, `apply`, `delete` and `delete_collection` take what
-    those of `kubetrio.client.Client` take, and raise what they raise.
+    `kind` is that of `kubetrio.client.Client`; `get`, `list`, `create`, `update`, `patch`, `apply`,
+    `delete` and `delete_collection` take what those of it take, and raise what they raise.
 
     Args:
         call: calls a function in the server's thread.
@@ -213,6 +213,7 @@ class AsyncioClient:
         self._run = run
         self._client = client
         awaits = _awaits(call)
+        self.kind = client.kind
         self.get = awaits(client.get)
         self.list = awaits(client.list)
         self.create = awaits(client.create)
@@ -221,16 +222,6 @@ class AsyncioClient:
         self.apply = awaits(client.apply)
         self.delete = awaits(client.delete)
         self.delete_collection = awaits(client.delete_collection)
-
-    @overload
-    def kind(self, of: type[ObjectT], /) -> Kind[ObjectT]: ...
-
-    @overload
-    def kind(self, api_version: str, kind: str, /) -> Kind: ...
-
-    def kind(self, of: type[Any] | str, kind: str = "", /) -> Kind[Any]:
-        """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
-        return self._client.kind(of, kind) if isinstance(of, str) else self._client.kind(of)
 
     def as_user(self, user: UserInfo) -> AsyncioClient:
         """Return a client that acts as another user."""

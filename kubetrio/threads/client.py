@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from kubetrio.client import Client, Event
 from kubetrio.threads.remote import HeldWatch
@@ -22,8 +22,8 @@ T = TypeVar("T")
 class BlockingClient:
     """The in-process client for threads other than the server's: each method waits.
 
-    `get`, `list`, `create`, `update`, `patch`, `apply`, `delete` and `delete_collection` take what
-    those of `kubetrio.client.Client` take, and raise what they raise.
+    `kind` is that of `kubetrio.client.Client`; `get`, `list`, `create`, `update`, `patch`, `apply`,
+    `delete` and `delete_collection` take what those of it take, and raise what they raise.
 
     Args:
         run: of the server.
@@ -34,6 +34,7 @@ class BlockingClient:
         self._run = run
         self._client = client
         waits = _waits(run)
+        self.kind = client.kind
         self.get = waits(client.get)
         self.list = waits(client.list)
         self.create = waits(client.create)
@@ -42,16 +43,6 @@ class BlockingClient:
         self.apply = waits(client.apply)
         self.delete = waits(client.delete)
         self.delete_collection = waits(client.delete_collection)
-
-    @overload
-    def kind(self, of: type[ObjectT], /) -> Kind[ObjectT]: ...
-
-    @overload
-    def kind(self, api_version: str, kind: str, /) -> Kind: ...
-
-    def kind(self, of: type[Any] | str, kind: str = "", /) -> Kind[Any]:
-        """The kind of objects by what they say of themselves; see `kubetrio.client.Client.kind`."""
-        return self._client.kind(of, kind) if isinstance(of, str) else self._client.kind(of)
 
     def as_user(self, user: UserInfo) -> BlockingClient:
         """Return a client that acts as another user."""
