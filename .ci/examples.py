@@ -16,7 +16,10 @@ from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"^ *```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+# A paragraph that begins with the name of a file says which one its block is.
+BLOCK = re.compile(
+    r"(?:^`(\w+\.py)` [^\n]*\n\n)?^ *```python\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+)
 TYPED = ROOT / "tests" / "typed"
 DOWNLOAD_S = 300.0
 
@@ -64,13 +67,14 @@ def main() -> int:
 
 
 def examples(folder: Path) -> list[Path]:
-    """Write the examples of all pages."""
-    files = []
+    """Write the examples of all pages; those that are files by name are imported by others."""
+    files: list[Path] = []
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for number, text in enumerate(BLOCK.findall(page.read_text())):
+        for number, (file, text) in enumerate(BLOCK.findall(page.read_text())):
             name = re.sub(r"\W", "_", str(page.relative_to(ROOT).with_suffix("")))
-            files.append(folder / f"{name}_{number}.py")
-            files[-1].write_text(dedent(text))
+            files.append(folder / (file or f"{name}_{number}.py"))
+            with files[-1].open("x") as example:
+                example.write(dedent(text))
     return files
 
 
