@@ -125,6 +125,12 @@ def test_test_files_have_names_of_their_own() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_file_is_named_like_a_flag() -> None:
+    """Such a file comes from a tool that took ``--help`` for the page to write."""
+    folders = (ROOT, ROOT / "docs", *(path for path in ROOT.glob("docs/*") if path.is_dir()))
+    assert [path for folder in folders for path in folder.glob("-*")] == []
+
+
 def test_no_packages_import_in_a_circle() -> None:
     """Packages within a room too; import-linter holds the rooms."""
     graph = packages()
