@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mappin
 from pathlib import Path
 
 import pytest
+import slowtests
 from hypothesis import settings
 
 from kubetrio.observe import logs
@@ -57,6 +58,13 @@ def pytest_collection_finish() -> None:
     leave_out_of_collections()
     gc.set_threshold(20_000, 5, 20)
     gc.enable()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what is in the list of slow tests, before markers are chosen by."""
+    path, _, test = item.nodeid.partition("[")[0].removeprefix("tests/").partition("::")
+    if f"{path}::{test.rpartition('::')[2]}" in slowtests.listed():
+        item.add_marker(pytest.mark.slow)
 
 
 def leaves_out(config: pytest.Config) -> bool:
