@@ -19,13 +19,14 @@ from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Revision, Stamped
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import connect, unusable
+from kubetrio.store.sqlite.database import unusable
 from kubetrio.store.sqlite.head import FILE_NAME as HEAD_FILE
 from kubetrio.store.sqlite.head import Noted, left_behind
 from kubetrio.store.sqlite.inspection import existing
 from kubetrio.store.sqlite.journal import beside, read
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.recovery import open_writer
+from kubetrio.store.sqlite.stopped import connect_to_read, untouched
 from kubetrio.store.sqlite.writer import Writer
 
 STEP_PAGES = 256  # one call of the backup, or of vacuum: 1 MB
@@ -64,9 +65,15 @@ def copy(source: Path, target: Path, tell: Tell) -> Copied:
         StoreUnavailable: the target cannot be written.
         OSError: the same.
     """
+    with untouched(source) as path:
+        return _copied(source, path, target, tell)
+
+
+def _copied(source: Path, path: Path, target: Path, tell: Tell) -> Copied:
+    """Copy a database, read from a path that `untouched` has yielded for it."""
     journaled = read(beside(source))  # before the snapshot: what is flushed meanwhile is in both
     try:
-        reading = connect(source)
+        reading = connect_to_read(path)
     except apsw.Error as error:
         raise unusable(source, "opened", error) from error
     os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -105,6 +112,8 @@ def copy(source: Path, target: Path, tell: Tell) -> Copied:
 def settled(path: Path) -> Iterator[Path]:
     """A database with all that its journal has: the file, or a copy for as long as a block lasts.
 
+    The directory of a server that has stopped is left as it is, file for file.
+
     Args:
         path: database file, which a server may use.
 
@@ -115,7 +124,8 @@ def settled(path: Path) -> Iterator[Path]:
     """
     journaled = read(beside(path))
     if journaled is None or not journaled.records:
-        yield path
+        with untouched(path) as readable:
+            yield readable
         return
     with TemporaryDirectory(prefix="kubetrio-") as folder:
         target = Path(folder, path.name)

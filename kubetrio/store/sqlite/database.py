@@ -106,6 +106,17 @@ def _open(path: Path) -> apsw.Connection:
     return connection
 
 
+def _open_frozen(path: Path) -> apsw.Connection:
+    """A connection to a file that does not change while it is open; nothing is made beside it.
+
+    Raises:
+        apsw.CantOpenError: the file cannot be opened.
+    """
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOMUTEX
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    return apsw.Connection(uri, flags=flags, statementcachesize=64)
+
+
 @contextlib.contextmanager
 def closed_on_failure(connection: apsw.Connection) -> Iterator[None]:
     """Close a connection when the block fails."""
@@ -158,15 +169,19 @@ def migrate(connection: apsw.Connection, now_ms: int) -> int:
     return former
 
 
-def connect(path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192) -> apsw.Connection:
+def connect(
+    path: Path, *, synchronous: str = "FULL", cache_kib: int = 8192, frozen: bool = False
+) -> apsw.Connection:
     """A connection with the project's pragmas.
 
     Args:
         path: database file, which must exist.
         synchronous: ``FULL`` (power loss loses nothing) or ``NORMAL``.
         cache_kib: page cache, KiB.
+        frozen: whether the file is only read, and nothing changes it meanwhile (`store.sqlite.
+            stopped`).
     """
-    connection = _open(path)
+    connection = _open_frozen(path) if frozen else _open(path)
     with closed_on_failure(connection):
         # A refused or crashed file must stay as it was: no checkpoint as a side effect of closing.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

@@ -1,7 +1,7 @@
 """A database seen from outside: one snapshot of it, read-only, beside a server or without one.
 
-A snapshot holds the write-ahead log for as long as it is open: a server that runs goes on, and its
-log grows by what is written meanwhile.
+Beside a server, a snapshot holds the write-ahead log for as long as it is open: the server goes on,
+and its log grows by what is written meanwhile.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from kubetrio.store.past import Past
 from kubetrio.store.remote import FILE_NAME as NOTE_NAME
 from kubetrio.store.remote import left
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import FILE_NAME, connect, damaged, read_header, unusable
+from kubetrio.store.sqlite.database import FILE_NAME, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
+from kubetrio.store.sqlite.stopped import connect_to_read, is_frozen
 from kubetrio.store.sqlite.versions import release_of, schema_of
 from kubetrio.store.statistics import StoreStatistics
 
@@ -248,7 +249,7 @@ def inspect(path: Path) -> Iterator[Inspection]:
         DatabaseUnusable: it cannot be opened, or is of a newer kubetrio.
     """
     try:
-        connection = connect(path)
+        connection = connect_to_read(path)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:
@@ -278,7 +279,7 @@ class Snapshot(SoleWriter):
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._reader = Reader(path)
+            self._reader = Reader(path, frozen=is_frozen(path))
             self._reader.keep(True)
             with inspect(path) as now:
                 self.compacted = now.compacted

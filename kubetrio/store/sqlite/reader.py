@@ -54,13 +54,16 @@ class Reader:
         maps: whether the file is mapped into memory while there are many reads and no commits,
             which saves a system call and a copy for each page.  A disk that fails to read a page
             ends the process then, as it ends etcd's.
+        frozen: see `database.connect`.
     """
 
     shared = False
     """Whether the writer uses the connection too."""
 
-    def __init__(self, path: Path, *, cache_kib: int = 8192, maps: bool = False) -> None:
-        self._connection = connect(path, cache_kib=cache_kib)
+    def __init__(
+        self, path: Path, *, cache_kib: int = 8192, maps: bool = False, frozen: bool = False
+    ) -> None:
+        self._connection = connect(path, cache_kib=cache_kib, frozen=frozen)
         self._connection.pragma("query_only", 1)
         self._maps = maps and sys.maxsize > 1 << 32  # 32 bits have no addresses to spare
         self._reads = 0  # of the snapshot that is kept
