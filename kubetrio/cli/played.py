@@ -1,7 +1,8 @@
 """A read-only server over what a script has written, for the pages of a script.
 
 The script is done again on a new server in memory, in a run of its own on a mock clock; what it
-wrote, at its revisions and times, is then all that the server of the pages has.
+wrote, at its revisions and times, is then all that the server of the pages has.  The file may come
+from others: see `scriptfile`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from tempfile import TemporaryDirectory
 
 from kubetrio.cli.common import Failure, say
 from kubetrio.cli.kept import Handle, serve_kept
-from kubetrio.cli.scriptfile import read_script
+from kubetrio.cli.scriptfile import read_script, refuse_flags
 from kubetrio.config import Config, Local, Storage
 from kubetrio.env import Env
 from kubetrio.harness.account import account
 from kubetrio.harness.observing import Observed, observed
+from kubetrio.harness.offline import offline
 from kubetrio.harness.script import Script, ScriptError
 from kubetrio.harness.setup import SetupError
 from kubetrio.resources.objects import restamp
@@ -96,8 +98,10 @@ def play(path: Path) -> Played:
         script = read_script(path)
     except Failure as failure:
         raise Failure(f"{failure}: {HOW}, and a kubeconfig is named with --kubeconfig") from failure
+    refuse_flags(path, script)
     try:
-        replay = observed(script)
+        with offline():
+            replay = observed(script)
     except (ScriptError, SetupError, StartError) as error:
         raise Failure(f"{path}: {error}") from error
     say(f"{path}: {len(script.steps)} steps were done again on a new server in memory")

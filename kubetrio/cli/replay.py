@@ -12,7 +12,7 @@ import trio
 
 from kubetrio.cli.common import Failure, describe, told, whole
 from kubetrio.cli.progress import GREEN, RED, painted
-from kubetrio.cli.scriptfile import read_script
+from kubetrio.cli.scriptfile import read_script, refuse_flags
 from kubetrio.flags import parser as flags
 
 if TYPE_CHECKING:
@@ -96,16 +96,19 @@ def _replayed(options: argparse.Namespace, script: Script) -> Script:
     Raises:
         Failure: the server cannot be made as the script says.
     """
+    from kubetrio.harness.offline import offline
     from kubetrio.harness.session import replayed
     from kubetrio.harness.setup import SetupError
     from kubetrio.server import StartError
 
     if options.kubeconfig is not None:
         return trio.run(partial(_live, options.kubeconfig, script))
+    refuse_flags(options.script, script)
     if options.seed is not None:
         script = script.seeded(options.seed)
     try:
-        return replayed(script)
+        with offline():
+            return replayed(script)
     except (SetupError, StartError) as error:
         raise Failure(f"{options.script}: {error}") from error
 
@@ -130,9 +133,10 @@ def _report(script: Script, again: Script, *, exact: bool) -> int:
     width = len(str(len(again.steps)))
     for number, step in enumerate(again.steps, 1):
         differs = by_step.get(number, [])
-        print(paint(f"{number:>{width}}  {_shown(step)}", RED if differs else GREEN))
+        line = printable(f"{number:>{width}}  {_shown(step)}")
+        print(paint(line, RED if differs else GREEN))
         for one in differs[:SHOWN]:
-            print(f"{'':{width}}    {one.text}")
+            print(f"{'':{width}}    {printable(one.text)}")
         if len(differs) > SHOWN:
             print(f"{'':{width}}    and {len(differs) - SHOWN} more")
     if not recorded:
@@ -141,6 +145,11 @@ def _report(script: Script, again: Script, *, exact: bool) -> int:
         print(f"{len(by_step)} of {len(again.steps)} steps were answered otherwise")
         return 1
     return 0
+
+
+def printable(text: str) -> str:
+    """A text whose control characters, which a terminal would act on, are escaped."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _shown(step: Step) -> str:

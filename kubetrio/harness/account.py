@@ -14,7 +14,7 @@ import orjson
 from kubetrio.api.request import resolve
 from kubetrio.harness.comparing import Difference, diff
 from kubetrio.harness.observing import Moment, Observed
-from kubetrio.harness.player import Prepared, prepared
+from kubetrio.harness.player import Prepared, UnsendableError, prepared
 from kubetrio.harness.references import UnresolvedError
 from kubetrio.harness.reply import Reply
 from kubetrio.harness.script import Inject, Move, Request, Restart, Script, Settle, Step, Watch
@@ -79,7 +79,7 @@ def _sent(step: Step, steps: Sequence[Step]) -> Prepared | None:
 
     try:
         return prepared(step, answer)
-    except UnresolvedError:
+    except (UnresolvedError, UnsendableError):
         return None
 
 

@@ -17,6 +17,10 @@ from kubetrio.harness.script import Request, Watch
 AGENT = "kubetrio-script"
 
 
+class UnsendableError(ValueError):
+    """A step cannot be sent as it is; the text says why."""
+
+
 class Prepared(NamedTuple):
     """A request whose references have been replaced.
 
@@ -94,7 +98,20 @@ def prepared(step: Request | Watch, answers: Answers) -> Prepared:
 
     Raises:
         UnresolvedError: a reference leads nowhere.
+        UnsendableError: it has what HTTP or JSON cannot carry.
     """
+    try:
+        request = _prepared(step, answers)
+        for text in (request.target, *(text for pair in request.headers for text in pair)):
+            text.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise UnsendableError(f"{error.object[error.start]!a} cannot be in it") from error
+    except orjson.JSONEncodeError as error:
+        raise UnsendableError(f"its body: {error}") from error
+    return request
+
+
+def _prepared(step: Request | Watch, answers: Answers) -> Prepared:
     headers = [(name, in_text(value, answers)) for name, value in step.headers.items()]
     if not any(name.lower() == "user-agent" for name, _ in headers):
         headers.append(("User-Agent", AGENT))  # by which fields have a manager

@@ -31,6 +31,9 @@ from kubetrio.harness.setup import Setup, SetupError
 
 FORMAT = "kubetrio-script/1"
 LONGEST_MOVE_S = 10 * 366 * 86400.0
+MOST_DEEP = 150
+"""Levels of objects and lists in a file; bodies are walked by functions that call themselves."""
+TOO_DEEP = f"objects and lists are nested more than {MOST_DEEP} levels deep"
 
 
 class ScriptError(ValueError):
@@ -203,9 +206,14 @@ class Script:
             ScriptError: it means none.
         """
         try:
-            return cls.of(json.loads(text))
-        except json.JSONDecodeError as error:
-            raise ScriptError(f"no JSON: {error}") from error
+            data = json.loads(text)
+        except ValueError as error:  # a number of thousands of digits is one too
+            raise ScriptError(f"no JSON that can be read: {error}") from error
+        except RecursionError:
+            raise ScriptError(TOO_DEEP) from None
+        if _is_deep(data):
+            raise ScriptError(TOO_DEEP)
+        return cls.of(data)
 
     @classmethod
     def of(cls, data: object) -> Script:
@@ -226,6 +234,20 @@ class Script:
         except SetupError as error:
             raise ScriptError(str(error)) from error
         return cls(setup=setup, steps=tuple(step_of(one, at) for at, one in enumerate(steps, 1)))
+
+
+def _is_deep(data: object) -> bool:
+    """Return whether a value has more levels than `MOST_DEEP`."""
+    level: list[object] = [data]
+    for _ in range(MOST_DEEP):
+        inside: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                inside += one.values()
+            elif isinstance(one, list):
+                inside += one
+        level = [one for one in inside if isinstance(one, dict | list)]
+    return bool(level)
 
 
 def _line(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from kubetrio.faults import Rule
 from kubetrio.harness.inprocess import playing
 from kubetrio.harness.opening import Harness, open_harness, run
-from kubetrio.harness.player import Player, Stream, prepared
+from kubetrio.harness.player import Player, Stream, UnsendableError, prepared
 from kubetrio.harness.references import UnresolvedError
 from kubetrio.harness.reply import Reply
 from kubetrio.harness.script import (
@@ -68,6 +68,8 @@ class Session:
             reply = await self._done(step)
         except UnresolvedError as error:
             reply = Reply(error=f"not sent: {error} leads nowhere")
+        except UnsendableError as error:
+            reply = Reply(error=f"not sent: {error}")
         told = reply if isinstance(step, Request | Watch) or reply.error else None
         self._steps.append(replace(step, answer=told))
         return reply

@@ -14,6 +14,8 @@ from kubetrio.flags.given import FlagsError, configured
 
 MEMORY, DISK = "memory", "disk"
 STORAGES = (MEMORY, DISK)
+LATEST_START = 32503680000.0
+"""The year 3000: certificates and times of objects have four digits of a year."""
 
 
 class SetupError(ValueError):
@@ -51,6 +53,8 @@ class Setup:
             raise SetupError(f"storage: {self.storage!r} is none of {', '.join(STORAGES)}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise SetupError("seed: must be a whole number")
+        if not 0 <= self.start <= LATEST_START:
+            raise SetupError(f"start: must be seconds since 1970, at most {LATEST_START:g}")
         for flag in self.flags:
             if not str(flag).startswith("--"):
                 raise SetupError(f"flags: {flag!r} is no flag: --name or --name=value")

@@ -82,7 +82,7 @@ async def test_the_cluster_at_each_step(played: Played) -> None:
         (None, "No such file"),
         ("apiVersion: v1", "a kubeconfig is named with --kubeconfig"),
         ("{}", "kubetrio.harness records"),
-        ('{"format":"kubetrio-script/1","steps":[],"server":{"flags":["--x"]}}', "unrecognized"),
+        ('{"format":"kubetrio-script/1","steps":[],"server":{"flags":["--x"]}}', "--x is not"),
     ],
 )
 def test_what_cannot_be_shown_is_one_line(

@@ -79,6 +79,15 @@ def test_a_script_without_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert said.endswith("no recorded answers: nothing was compared\n")
 
 
+def test_what_a_terminal_would_act_on_is_escaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Control characters of a path, which comes from the file."""
+    script = Script(steps=(Request(path="/\x1b[31m\x07"),))
+    _, said = told(script, capsys, tmp_path / "s.json")
+    assert said.splitlines()[0] == r"1  GET /\x1b[31m\x07  400"
+
+
 def test_the_shell_script_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +103,7 @@ def test_the_shell_script_is_printed(
     ("text", "said"),
     [
         ("{}", "s.json: format: must be"),
-        ('{"format":"kubetrio-script/1","steps":[],"server":{"flags":["--x"]}}', "unrecognized"),
+        ('{"format":"kubetrio-script/1","steps":[],"server":{"flags":["--x"]}}', "--x is not"),
     ],
 )
 def test_a_script_that_cannot_be_used_is_one_line(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubetrio.harness.player import AGENT, Prepared, prepared, streamed
+import pytest
+
+from kubetrio.harness.player import AGENT, Prepared, UnsendableError, prepared, streamed
 from kubetrio.harness.reply import Reply
 from kubetrio.harness.script import Request, Watch
 
@@ -48,6 +50,23 @@ def test_a_text_is_sent_as_it_is() -> None:
 def test_bytes_are_sent_as_they_are() -> None:
     """A body that is no text."""
     assert prepared(Request(path="/", method="POST", base64="/w=="), answers).body == b"\xff"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Request(path="/\ud800"),
+        Request(path="/", user="\u2603"),
+        Request(path="/", headers={"a": "\u2603"}),
+        Request(path="/", method="POST", text="\ud800"),
+        Request(path="/", method="POST", body={"a": "\ud800"}),
+        Request(path="/", method="POST", body=1 << 70),
+    ],
+)
+def test_what_cannot_be_sent_is_told(step: Request) -> None:
+    """Characters that neither headers nor UTF-8 have, and numbers that JSON is not written with."""
+    with pytest.raises(UnsendableError, match=r"cannot be in it|its body"):
+        prepared(step, answers)
 
 
 def test_a_stream_of_json_is_events() -> None:

@@ -96,6 +96,12 @@ def test_what_cannot_be_meant_is_told_with_its_step(step: dict[str, Any], told: 
     [
         ("{", "no JSON"),
         ("[]", "format: must be"),
+        ("[" * 100_000, "nested more than"),
+        (
+            '{"format":"kubetrio-script/1","steps":' + "[" * 150 + "]" * 150 + "}",
+            "nested more than",
+        ),
+        ("9" * 5000, "no JSON"),
         ('{"format":"kubetrio-script/2"}', "format: must be"),
         ('{"format":"kubetrio-script/1"}', "steps: must be a list"),
         ('{"format":"kubetrio-script/1","steps":[],"x":1}', "no field 'x'"),

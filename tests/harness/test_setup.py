@@ -46,6 +46,8 @@ def test_flags_win_over_what_the_harness_chooses(tmp_path: Path) -> None:
         ({"flags": ["v=1"]}, "flags: 'v=1' is no flag"),
         ({"listen": 1}, "listen: must be true or false"),
         ({"start": "now"}, "start: must be a number"),
+        ({"start": 1e300}, "start: must be seconds since 1970"),
+        ({"start": float("nan")}, "start: must be seconds since 1970"),
         ({"faults": [{"fault": "418"}]}, "faults: fault: there is no '418'"),
     ],
 )
