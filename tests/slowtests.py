@@ -23,7 +23,10 @@ KEPT = frozenset(
     {
         "e2e/test_clients.py::test_a_page_in_a_browser",
         "e2e/test_clients.py::test_clients_of_python",
+        "e2e/test_first_steps.py::test_the_controller",
+        "e2e/test_first_steps.py::test_the_device",
         "e2e/test_first_steps.py::test_the_first_cluster",
+        "e2e/test_first_steps.py::test_the_tested_operator",
         "e2e/test_kubectl.py::test_a_new_users_path",
         "e2e/test_operators.py::test_a_kopf_operator_works",
         "e2e/test_shutdown.py::test_the_first_signal_ends_it_in_order",
