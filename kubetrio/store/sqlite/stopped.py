@@ -87,5 +87,5 @@ def _has_log(path: Path) -> bool:
 
 
 def _written(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
