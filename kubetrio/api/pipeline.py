@@ -135,7 +135,8 @@ class Pipeline:
             return error_response(error, accept_error(request))
         if isinstance(error, Unreadable):
             log.error(error, "a stored value cannot be read", path=request.raw_path)
-            return error_response(internal_error(str(error)), accept_error(request))
+            told = translate(error, GroupResource("", ""), "")
+            return error_response(told, accept_error(request))
         if isinstance(error, StoreUnavailable):  # said of all resources in the same words
             log.warning("the store does not answer", path=request.raw_path, error=str(error))
             told = translate(error, GroupResource("", ""), "")

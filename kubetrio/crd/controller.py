@@ -10,13 +10,14 @@ nonstructuralschema,apiapproval}; k8s.io/kubernetes/pkg/controlplane/controller/
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import trio
 
 from kubetrio.crd.customtype import Shared, settled
 from kubetrio.crd.serving import Served, served, what_counts
+from kubetrio.crd.strangers import Strangers
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Subscription
 from kubetrio.informers.informer import EventHandler, Item, SharedInformerFactory
@@ -33,6 +34,7 @@ from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
 from kubetrio.schema.kind import Kind, WaitingConvert
 from kubetrio.schema.registry import LiveRegistry
+from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Event, EventType, Range, Store
 from kubetrio.store.scan import scan
 
@@ -106,6 +108,7 @@ class CRDController(Reconciler):
         self._judged: dict[str, tuple[Object, Said | None]] = {}  # specs, and what is said of them
         self._delays: dict[str, float] = {}  # until what is stored is looked at again
         self._dispatcher = informers.dispatcher
+        self._strangers = Strangers(self._dispatcher, self.queue.add)
         # Definitions that wait for their objects to go, and what ends hearing of these.
         self._cleaning: dict[str, Subscription] = {}
         self._versions: dict[str, set[GroupVersion]] = {}  # that have APIServices of ours
@@ -224,6 +227,7 @@ class CRDController(Reconciler):
                 return
         gone = [] if before is None else list(before.kinds)
         self._served.pop(name, None)
+        self._strangers.end(name)
         kinds = self._made(definition)
         if not gone and not kinds:
             return
@@ -233,6 +237,7 @@ class CRDController(Reconciler):
 
     def _stop(self, name: str) -> None:
         before = self._served.pop(name, None)
+        self._strangers.end(name)
         if before is not None and before.kinds:
             self._registry.remove(before.kinds)
 
@@ -286,7 +291,10 @@ class CRDController(Reconciler):
         if entry is None or entry.shared.settled:
             return
         shared, kind = entry.shared, entry.stored
-        if not await self._all_settled(shared, kind):
+        if self._store.shared:
+            self._strangers.follow(key, kind, shared)
+        heard = self._strangers.heard(key)
+        if not await self._all_settled(shared, kind) or heard != self._strangers.heard(key):
             delay_s = self._delays.get(key, SETTLE_AGAIN_S)
             self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
             self.queue.add_after(key, delay_s)
@@ -296,15 +304,18 @@ class CRDController(Reconciler):
 
     async def _all_settled(self, shared: Shared, kind: Kind) -> bool:
         count = 0
-        async with aclosing(scan(self._store, Range.prefix(kind.storage_prefix))) as items:
-            async for item in items:
-                count += 1
-                if count % LOOKED_AT == 0:
-                    await trio.lowlevel.checkpoint()
-                obj = read(kind, item.value)
-                if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
-                    return False
-        return True
+        keys = Range.prefix(kind.storage_prefix)
+        with suppress(Unreadable):  # that may be read later
+            async with aclosing(scan(self._store, keys)) as items:
+                async for item in items:
+                    count += 1
+                    if count % LOOKED_AT == 0:
+                        await trio.lowlevel.checkpoint()
+                    obj = read(kind, item.value)
+                    if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
+                        return False
+            return True
+        return False
 
     async def _name(self, key: str) -> None:
         """Give a definition the names that no other one has.

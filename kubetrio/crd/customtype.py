@@ -249,6 +249,7 @@ class Settling:
         """See `WaitingConvert`."""
         values, room = [], READ_BYTES
         for obj in objects:
+            self._check(obj, to)
             one, room = _settled(self._shared, obj, room)
             values.append(one)
         api_version = to.api_version
@@ -264,6 +265,24 @@ class Settling:
             for at, obj in zip(others, converted, strict=False):
                 values[at] = obj
         return values
+
+    def _check(self, obj: Json, to: Kind) -> None:
+        """Refuse an object of a version that the definition does not have.
+
+        Raises:
+            ApiError: 500, in kube-apiserver's words.
+
+        Source: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/converter.go;
+        k8s.io/apimachinery/pkg/runtime/error.go.
+        """
+        group_version = GroupVersion.parse(obj["apiVersion"])
+        if group_version.group != to.group:
+            said = f"{'/'.join(group_version)}, Kind={obj['kind']}"
+            why = f'{said} is unstructured and is not suitable for converting to "{to.api_version}"'
+            raise ApiError(500, "", why)
+        if group_version.version not in self._shared.versions:
+            why = f"request to convert CR from an invalid group/version: {obj['apiVersion']}"
+            raise ApiError(500, "", why)
 
 
 def settled(shared: Shared, obj: Json) -> Json:

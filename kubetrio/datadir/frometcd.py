@@ -34,7 +34,7 @@ from kubetrio.store.etcd.client import Client, open_client
 from kubetrio.store.etcd.mapping import Translation
 from kubetrio.store.etcd.requests import Get
 from kubetrio.store.etcd.requests import KeyValue as EtcdKeyValue
-from kubetrio.store.etcd.undecryptable import Undecryptable
+from kubetrio.store.etcd.unreadable import UnreadableState
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import KeyValue, Revision
 from kubetrio.store.remote import forget
@@ -119,9 +119,11 @@ async def _read(client: Client, translation: Translation, tell: Tell) -> _Source
             if isinstance(state, KeyValue):
                 states.append(state)
                 continue
-            why = "it is no object of a known kind, or is damaged"
-            if isinstance(state, Undecryptable):
-                why = f"{state.error}: give the servers' --encryption-provider-config"
+            why = "it is no key of an object"
+            if isinstance(state, UnreadableState):
+                why = str(state.error)
+                if not state.is_final:
+                    why += ": give the servers' --encryption-provider-config"
             raise MigrationError(f"{kv.key.decode(errors='replace')} cannot be read: {why}")
         done += len(page.kvs)
         tell(done, total)

@@ -29,6 +29,8 @@ def translate(error: errors.StoreError, resource: GroupResource, name: str) -> A
             # etcd's words behind its NOSPACE alarm; no error of the API, so without a reason
             # (endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
             return ApiError(500, "", "etcdserver: mvcc: database space exceeded")
+        case errors.Undecodable():
+            return ApiError(500, "", str(error))  # as above, in the words of Go's decoders
         case errors.EngineFailed(timed_out=True):
             return status.timeout(status.TOO_LATE)
         case errors.EngineFailed():

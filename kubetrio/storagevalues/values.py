@@ -27,16 +27,20 @@ import orjson
 from kubetrio.machinery.names import GroupVersion, GroupVersionKind
 from kubetrio.resources.objects import MARK, stamp
 from kubetrio.schema import builtin
+from kubetrio.schema.kind import Kind
+from kubetrio.schema.objecttype import BuiltinType
 from kubetrio.schema.registry import Registry
 from kubetrio.storagevalues import definitions
+from kubetrio.storagevalues.refusals import builtin_refusal, custom_refusal
 from kubetrio.storagevalues.table import Folder
-from kubetrio.store.errors import Unreadable
+from kubetrio.store.errors import Undecodable
 from kubetrio.store.model import Stamped, Unstampable
 from kubetrio.wire import protowire
 from kubetrio.wire.gojson import parse_printed
 from kubetrio.wire.jsonwire import encode
 from kubetrio.wire.protoscan import read_varint
 from kubetrio.wire.protowire import ProtobufCodec
+from kubetrio.wire.report import Report
 
 Json = dict[str, Any]
 
@@ -49,6 +53,7 @@ MASTER_LEASES: Final = "/registry/masterleases/"
 ENDPOINTS: Final = "/registry/services/endpoints/"
 RANGE: Final = "RangeAllocation"
 _RANGE_TYPE: Final = "io.k8s.api.core.v1.RangeAllocation"
+_METADATA_TYPE: Final = BuiltinType("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
 _END: Final = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 _METADATA: Final = b',"metadata":{'
 _UID: Final = b'"uid":"'
@@ -69,11 +74,13 @@ class _Stored(NamedTuple):
         folder: what it holds.
         type_name: protobuf type of what etcd has; empty for JSON.
         begin: how values in protobuf begin, up to the length of the message.
+        begin_json: how values in JSON begin, up to the metadata.
     """
 
     folder: Folder
     type_name: str
     begin: bytes
+    begin_json: bytes
 
     @classmethod
     def of(cls, folder: Folder) -> _Stored:
@@ -81,7 +88,8 @@ class _Stored(NamedTuple):
         kind = folder.kind.kind
         name = "" if folder.json else type_name(folder, folder.api_version)
         wrapped = protowire.wrap(folder.api_version, kind, b"")
-        return cls(folder, name, wrapped[: -len(_END) - 1])
+        head = encode({"kind": kind, "apiVersion": folder.api_version})[:-1] + b","
+        return cls(folder, name, wrapped[: -len(_END) - 1], head)
 
     def unwrapped(self, data: bytes) -> bytes | None:
         """The message in an envelope of the usual shape, None for another."""
@@ -166,22 +174,50 @@ class EtcdValues:
             data: what etcd has.
 
         Raises:
-            Unreadable: it is no object of a kind that is known, or is damaged.
+            Undecodable: it is no object of a kind that is known, or is damaged.
         """
         if not key.startswith(OBJECTS):
             return Unstampable(data, b"")
+        if key == NODE_PORTS:
+            return self._node_ports(data)
         stored = self._stored(key)
-        try:
-            if key == NODE_PORTS:
-                raw = protowire.unwrap(data).raw
-                obj = {"kind": RANGE, "apiVersion": "v1", **self._codec.decode(raw, _RANGE_TYPE)}
-                return stamp({**obj, "metadata": obj.get("metadata") or {}})
-            if stored is None:
+        if stored is None:
+            try:
                 return _with_hole(data)
+            except (ValueError, KeyError, TypeError) as error:
+                raise Undecodable(custom_refusal(data, error)) from error
+        try:
             obj = self._decoded(stored, data)
             return stamp(self._converted(stored.folder, obj))
         except (ValueError, KeyError, TypeError) as error:
-            raise Unreadable(f"{key}: {error}") from error
+            raise Undecodable(builtin_refusal(stored.folder, data, error)) from error
+
+    def _node_ports(self, data: bytes) -> Stamped:
+        try:
+            raw = protowire.unwrap(data).raw
+            obj = {"kind": RANGE, "apiVersion": "v1", **self._codec.decode(raw, _RANGE_TYPE)}
+        except ValueError as error:
+            raise Undecodable(str(error)) from error
+        return stamp({**obj, "metadata": obj.get("metadata") or {}})
+
+    def is_current(self, key: str, data: bytes) -> bool:
+        """Return whether a value that was read is in the encoding and version that are written.
+
+        Args:
+            key: key of the store.
+            data: what etcd has.
+
+        Source: k8s.io/apiserver/pkg/storage/etcd3/store.go (`GuaranteedUpdate`, which compares
+        the bytes).
+        """
+        if not key.startswith(OBJECTS) or key == NODE_PORTS:
+            return True
+        stored = self._stored(key)
+        if stored is None:
+            return True  # the versions of its definition are not known here
+        if stored.folder.json or self._media_type is MediaType.JSON:
+            return data.startswith(stored.begin_json)
+        return data.startswith(stored.begin)
 
     def _decoded(self, stored: _Stored, data: bytes) -> Json:
         """An object in the version that etcd has.
@@ -191,7 +227,7 @@ class EtcdValues:
         """
         folder = stored.folder
         if not data.startswith(protowire.MAGIC):
-            return _read(folder, data)
+            return self._checked(folder, _read(folder, data))
         kind, api_version, name = folder.kind.kind, folder.api_version, stored.type_name
         raw = stored.unwrapped(data)
         if raw is None:
@@ -201,6 +237,23 @@ class EtcdValues:
             raw, api_version = envelope.raw, envelope.api_version
             name = type_name(folder, api_version)
         return {"kind": kind, "apiVersion": api_version, **self._codec.decode(raw, name)}
+
+    def _checked(self, folder: Folder, obj: Json) -> Json:
+        """An object in JSON whose members fit the types of its version, if that is known.
+
+        Raises:
+            ValueError: one does not.
+        """
+        kind = self._kind(folder, str(obj.get("apiVersion")))
+        return obj if kind is None else kind.type.decode(obj, Report())
+
+    def _kind(self, folder: Folder, api_version: str) -> Kind | None:
+        """The kind of a folder in a version, None where it is not served."""
+        kind = folder.kind
+        if api_version == kind.api_version:
+            return kind
+        version = GroupVersion.parse(api_version)
+        return self._registry().resources.get((version.group, version.version, kind.resource))
 
     def _converted(self, folder: Folder, obj: Json) -> Json:
         """An object in the version that the store has, with what that of etcd has by default.
@@ -222,8 +275,7 @@ class EtcdValues:
             obj = definitions.to_v1(obj)
             kind.rules.default(obj)
             return obj
-        version = GroupVersion.parse(api_version)
-        other = self._registry().resources.get((version.group, version.version, kind.resource))
+        other = self._kind(folder, api_version)
         if other is not None:
             other.rules.default(obj)
             return {**other.to_stored(obj), "apiVersion": kind.api_version}
@@ -331,6 +383,8 @@ def _with_hole(data: bytes) -> Stamped:
     obj = parse_printed(data)
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise ValueError("not an object with metadata")
+    _METADATA_TYPE.decode(obj["metadata"], Report())  # what is wrong in it is refused
+    obj.setdefault("apiVersion", "")  # its kind says that it cannot be converted
     return stamp(obj)
 
 

@@ -27,6 +27,10 @@ class Values(Protocol):
         """The value for what etcd has."""
         ...
 
+    def is_current(self, key: str, data: bytes) -> bool:
+        """Whether a value is in the encoding and version that are written."""
+        ...
+
 
 class _Written(NamedTuple):
     data: bytes
@@ -62,13 +66,17 @@ class WrittenValues:
         """The value for what etcd has.
 
         Raises:
-            Unreadable: it is no value that is known.
+            Undecodable: it is no value that is known.
         """
         written = self._written.get(key)
         if written is not None and written.data == data:
             del self._written[key]
             return written.value
         return self._values.from_etcd(key, data)
+
+    def is_current(self, key: str, data: bytes) -> bool:
+        """Whether a value is in the encoding and version that are written."""
+        return self._values.is_current(key, data)
 
     @property
     def kept(self) -> int:

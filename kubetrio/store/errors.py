@@ -126,6 +126,10 @@ class Unreadable(StoreError):
     """A value is there and cannot be read; those of other keys can."""
 
 
+class Undecodable(Unreadable):
+    """A value is no object that is known: damaged, or of a kind or version that is newer."""
+
+
 class StoreClosed(StoreError):
     """The store is shutting down; nothing of the write was kept."""
 

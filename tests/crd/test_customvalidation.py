@@ -282,7 +282,7 @@ async def test_what_has_no_room_for_its_defaults_is_read_without(
     assert len(encode(version.settled(stored(41)))) < MOST_BYTES + 1000
 
     class To:
-        version, api_version = "v1", "zoo.example.com/v1"
+        group, version, api_version = "zoo.example.com", "v1", "zoo.example.com/v1"
 
     asked = [stored(6), stored(1000), stored(6), stored(3)]
     found = await Settling(shared, None)(asked, To())  # type: ignore[arg-type]

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import trio
+from beside import Own
 
 from kubetrio.env import Env
 from kubetrio.store.etcd.client import ClientSettings, open_client
@@ -25,7 +24,7 @@ from kubetrio.testing import kubeapiserver
 from kubetrio.testing.etcd import MISSING, Etcd, binary, etcd
 from kubetrio.testing.kms import Plugin, serving
 from kubetrio.testing.kubeapiserver import Answer, KubeApiServer, ask, kube_apiserver
-from kubetrio.testing.process import ServerProcess, start
+from kubetrio.testing.process import start
 
 pytestmark = [
     pytest.mark.e2e,
@@ -40,24 +39,6 @@ PLAIN: Json = {"identity": {}}
 FOLDER = "/api/v1/namespaces/default"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 TRIES = 200  # of 0.1 s
-
-
-class Own(NamedTuple):
-    """A server of this project, as `ask` takes it."""
-
-    process: ServerProcess
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """No headers: the certificate says who asks."""
-        return {}
-
-    def connection(self) -> HTTPSConnection:
-        """An administrator's connection."""
-        made = self.process.data_dir / "pki"
-        context = ssl.create_default_context(cafile=str(made / "ca.crt"))
-        context.load_cert_chain(made / "admin.crt", made / "admin.key")
-        return HTTPSConnection("127.0.0.1", self.process.port, timeout=60, context=context)
 
 
 class Setting(NamedTuple):

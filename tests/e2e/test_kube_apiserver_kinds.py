@@ -6,14 +6,14 @@ Objects of every built-in kind, and custom ones, are drawn by the strategies of 
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from beside import Own
 from hypothesis import HealthCheck, given, settings
 
 from kubetrio.harness import examples, strategies
@@ -21,7 +21,7 @@ from kubetrio.kinds.builtin import registry
 from kubetrio.testing import kubeapiserver
 from kubetrio.testing.etcd import MISSING, binary, etcd
 from kubetrio.testing.kubeapiserver import HasConnection, ask, ask_on, kube_apiserver
-from kubetrio.testing.process import ServerProcess, start
+from kubetrio.testing.process import start
 
 pytestmark = [
     pytest.mark.e2e,
@@ -58,24 +58,6 @@ DEFINITION: Json = {
         }}}],
     },
 }  # fmt: skip
-
-
-class Own(NamedTuple):
-    """A replica, as `ask` takes it."""
-
-    process: ServerProcess
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """No headers: the certificate says who asks."""
-        return {}
-
-    def connection(self) -> HTTPSConnection:
-        """An administrator's connection."""
-        made = self.process.data_dir / "pki"
-        context = ssl.create_default_context(cafile=str(made / "ca.crt"))
-        context.load_cert_chain(made / "admin.crt", made / "admin.key")
-        return HTTPSConnection("127.0.0.1", self.process.port, timeout=60, context=context)
 
 
 class Side(NamedTuple):

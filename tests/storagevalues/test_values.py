@@ -15,7 +15,6 @@ from kubetrio.resources.objects import restamp, stamp
 from kubetrio.schema.builtin import message
 from kubetrio.storagevalues.table import folders
 from kubetrio.storagevalues.values import EtcdValues, MediaType
-from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import KeyValue, Range, Stamped, Unstampable
 from kubetrio.testing.client import Client
 from kubetrio.testing.server import InProcess
@@ -208,26 +207,29 @@ def test_former_versions_are_read() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("key", "data"),
-    [
-        (KEY, b""),
-        (KEY, b"k8s\x00\xff"),
-        (KEY, b"[]"),
-        (KEY, b'{"kind":"ConfigMap","apiVersion":"v9","metadata":{}}'),
-        (KEY, b'{"kind":"Secret","apiVersion":"v1","metadata":{}}'),
-        (KEY, protowire.wrap("v1", "Nothing", b"")),
-        (KEY, protowire.wrap("v1", "Secret", b"")),
-        (KEY, b"k8s:enc:aescbc:v1:key:xyz"),
-        (WIDGETS, protowire.wrap("v1", "ConfigMap", b"")),
-        (WIDGETS, b"{"),
-        (WIDGETS, b'{"kind":"Widget"}'),
-    ],
-)
-def test_what_cannot_be_read_is_said(key: str, data: bytes) -> None:
-    """With its key; other keys can be read."""
-    with pytest.raises(Unreadable, match=key):
-        VALUES.from_etcd(key, data)
+def test_the_other_encoding_is_not_current() -> None:
+    """An update that changes nothing writes it in the one that the flag names."""
+    as_json = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{}}'
+    as_protobuf = VALUES.to_etcd(KEY, VALUES.from_etcd(KEY, as_json))
+    assert VALUES.is_current(KEY, as_protobuf)
+    assert not VALUES.is_current(KEY, as_json)
+    assert AS_JSON.is_current(KEY, as_json)
+    assert not AS_JSON.is_current(KEY, as_protobuf)
+
+
+def test_another_version_is_not_current() -> None:
+    """What is written is, whichever version a kind is stored in."""
+    role = "/registry/clusterroles/r"
+    old = protowire.wrap("rbac.authorization.k8s.io/v1beta1", "ClusterRole", b"")
+    assert not VALUES.is_current(role, old)
+    assert VALUES.is_current(role, VALUES.to_etcd(role, VALUES.from_etcd(role, old)))
+    definition = "/registry/apiextensions.k8s.io/customresourcedefinitions/w"
+    begin = b'{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/'
+    assert VALUES.is_current(definition, begin + b'v1beta1","metadata":{}}')
+    assert not VALUES.is_current(definition, begin + b'v1","metadata":{}}')
+    assert VALUES.is_current("/registry/ranges/servicenodeports", b"")
+    assert VALUES.is_current("/kubetrio/x", b"anything")
+    assert VALUES.is_current(WIDGETS, b"{}")
 
 
 def test_what_is_no_object_stays_as_it_is() -> None:

@@ -95,7 +95,7 @@ class EtcdStore(FollowedTable):
         """One key; see `Store.get`."""
         if at is not None and self._is_past(at):
             return await self._past.get(key, at)
-        self._undecryptable.check(key, at)
+        self._unreadable.check(key, at)
         return await super().get(key, at=at)
 
     async def range(
@@ -104,7 +104,7 @@ class EtcdStore(FollowedTable):
         """Keys in order; see `Store.range`."""
         if at is not None and self._is_past(at):
             return await self._past.range(keys, at, limit, max_bytes)
-        self._undecryptable.check_range(keys, at)
+        self._unreadable.check_range(keys, at)
         return await super().range(keys, at=at, limit=limit, max_bytes=max_bytes)
 
     async def join(
@@ -119,7 +119,7 @@ class EtcdStore(FollowedTable):
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
         if at is None or not self._is_past(at):
-            self._undecryptable.check_range(keys, at)
+            self._unreadable.check_range(keys, at)
             return await super().join(
                 keys, skip=skip, separator=separator, at=at, limit=limit, max_bytes=max_bytes
             )
@@ -373,7 +373,7 @@ class EtcdStore(FollowedTable):
              told[2]),
             ("kubetrio_etcd_replica_bytes", "Bytes of values in memory.", self._bytes),
             ("kubetrio_etcd_unreadable", "Values that cannot be read.",
-             len(self._translation.unreadable)),
+             len(self._unreadable)),
         )  # fmt: skip
         return StoreStatistics(
             revision=self.revision,

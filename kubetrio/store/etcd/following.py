@@ -1,8 +1,8 @@
 """The table of a replica, and what the feed tells it.
 
-Values are decrypted as they come, so reads cost what they cost without encryption.  What cannot be
-decrypted leaves the state before it in the table, and reads of the key fail (`undecryptable`); when
-the cipher can read it, everything is read again and the change is told then.
+Values are decrypted and converted as they come, so reads cost what they cost without that.  What
+cannot be read leaves the state before it in the table, and reads of the key fail (`unreadable`).
+When the cipher can read it, everything is read again and the change is told then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kubetrio.store.etcd.feed import Feed
 from kubetrio.store.etcd.mapping import Mapping, Translation
 from kubetrio.store.etcd.past import Past
 from kubetrio.store.etcd.requests import Put
-from kubetrio.store.etcd.undecryptable import Undecryptable, UndecryptableKeys
+from kubetrio.store.etcd.unreadable import UnreadableKeys, UnreadableState
 from kubetrio.store.model import (
     CommitHook,
     Event,
@@ -55,7 +55,7 @@ class FollowedTable(MemoryTable):
         self._client = client
         self._translation = Translation(mapping)
         self._past = Past(client, self._translation)
-        self._undecryptable = UndecryptableKeys()
+        self._unreadable = UnreadableKeys()
         self._generation = mapping.cipher.generation
         self._hooks = CommitHooks()
         self._progress_hooks: list[ProgressHook] = []
@@ -81,14 +81,15 @@ class FollowedTable(MemoryTable):
         states = await self._translation.states(kvs)
         before, first = dict(self._live), not self._revision
         now: dict[str, KeyValue] = {}
-        self._undecryptable.clear()
+        self._unreadable.clear()
         for state in states:
             if isinstance(state, KeyValue):
                 now[state.key] = state
             elif state is not None:
-                self._undecryptable.note(state)
+                self._unreadable.note(state)
                 if not rewound and state.key in before:
                     now[state.key] = before[state.key]  # until it is known what it has become
+        self._translation.unreadable.intersection_update(self._unreadable)
         events = self._differences(before, now, revision)
         self._begin_anew(now.values(), revision)
         if rewound:
@@ -124,8 +125,8 @@ class FollowedTable(MemoryTable):
         told: list[Event] = []
         for change in events:
             state = None if change.deleted else next(states)
-            if isinstance(state, Undecryptable):
-                self._undecryptable.note(state)
+            if isinstance(state, UnreadableState):
+                self._unreadable.note(state)
                 continue
             event = self._translation.event(change, state, self._before(change))
             if event is not None:
@@ -146,7 +147,8 @@ class FollowedTable(MemoryTable):
         key = self._translation.key_of(change.kv)
         if key is None:
             return None
-        self._undecryptable.forget(key)
+        self._unreadable.forget(key)
+        self._translation.unreadable.discard(key)
         return self._live.get(key)
 
     def progress(self, revision: int) -> None:
@@ -176,7 +178,7 @@ class FollowedTable(MemoryTable):
         if generation != self._generation:
             self._generation = generation
             await self._mark_stale()
-        if self.feed is None or not await self._any_decryptable():
+        if self.feed is None or not await self._any_readable():
             return
         barrier = Put(self._translation.barrier, self._env.rng.randbytes(8))
         await self._client.txn([], [barrier], repeatable=True)
@@ -191,9 +193,11 @@ class FollowedTable(MemoryTable):
             if count % BREATH == 0:
                 await trio.lowlevel.checkpoint()
 
-    async def _any_decryptable(self) -> bool:
-        states = await self._translation.states(self._undecryptable.kvs)
-        return any(not isinstance(state, Undecryptable) for state in states)
+    async def _any_readable(self) -> bool:
+        for state in await self._translation.states(self._unreadable.sealed):
+            if not isinstance(state, UnreadableState) or state.is_final:
+                return True
+        return False
 
     def on_commit(self, hook: CommitHook) -> None:
         """Add a listener of the commit stream."""

@@ -14,7 +14,7 @@ from kubetrio.store.cipher import Cipher, NoCipher, StoredValue
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.layout import Keys
-from kubetrio.store.etcd.undecryptable import Undecryptable
+from kubetrio.store.etcd.unreadable import UnreadableState
 from kubetrio.store.model import (
     Event,
     EventType,
@@ -50,8 +50,12 @@ class Values(Protocol):
         """The value for what etcd has.
 
         Raises:
-            Unreadable: it is no value that is known.
+            Undecodable: it is no value that is known.
         """
+        ...
+
+    def is_current(self, key: str, data: bytes) -> bool:
+        """Whether a value that was read is in the encoding and version that are written."""
         ...
 
 
@@ -112,9 +116,8 @@ def _size(data: bytes, value: Stamped) -> int:
 class Translation:
     """States and changes of etcd as the store has them, now and of the past.
 
-    A value that cannot be converted is left out, as if its key were not there: a newer server may
-    have written it.  A value that cannot be decrypted is there, and reads of it fail; otherwise a
-    collection of Secrets would look empty to controllers that fill it or clean up after it.
+    A value that cannot be decrypted or converted is there, and reads of it fail: were it left out,
+    its collection would look empty to controllers that fill it or clean up after it.
 
     Args:
         mapping: of keys and values.
@@ -153,10 +156,10 @@ class Translation:
 
     async def states(
         self, kvs: Sequence[requests.KeyValue]
-    ) -> list[KeyValue | Undecryptable | None]:
+    ) -> list[KeyValue | UnreadableState | None]:
         """Return keys as the store has them, in order.
 
-        None stands for what is no key of the store, or has a value that cannot be converted.
+        None stands for what is no key of the store.
         """
         keys = [self.key_of(kv) for kv in kvs]
         rows = [
@@ -165,7 +168,7 @@ class Translation:
             if key is not None
         ]
         plain = iter(await self.cipher.decrypt(rows))
-        states: list[KeyValue | Undecryptable | None] = []
+        states: list[KeyValue | UnreadableState | None] = []
         for place, (key, kv) in enumerate(zip(keys, kvs, strict=True), 1):
             if key is None:
                 states.append(None)
@@ -173,23 +176,24 @@ class Translation:
             value = next(plain)
             if isinstance(value, Unreadable):
                 self._log(key, value)
-                states.append(Undecryptable(key, value, kv))
+                states.append(UnreadableState(key, value, kv))
             else:
-                states.append(self._converted(key, kv, value.data, stale=value.stale))
+                states.append(self._state(key, kv, value.data, stale=value.stale))
             if place % CONVERTED_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         return states
 
-    def _converted(
+    def _state(
         self, key: str, kv: requests.KeyValue, data: bytes, *, stale: bool
-    ) -> KeyValue | None:
+    ) -> KeyValue | UnreadableState:
         try:
             stamped = self._recent.take(key, data) or self._values.from_etcd(key, data)
             value = stamped.at(kv.revision)
         except Unreadable as error:
             self._log(key, error)
-            return None
+            return UnreadableState(key, error, kv)
         self.unreadable.discard(key)
+        stale = stale or not self._values.is_current(key, data)
         state_type = Stale if stale else KeyValue
         return state_type(key, value, kv.revision, kv.create_revision)
 
@@ -205,7 +209,7 @@ class Translation:
 
         Args:
             change: what etcd tells.
-            state: the key after it (`states`).
+            state: the key after it (`states`), None for a deletion.
             before: the key before it, as the store had it.
         """
         key = self.key_of(change.kv)
@@ -217,7 +221,7 @@ class Translation:
             return Event(revision, key, kind, state.value, before.value if before else None)
         if before is None:
             return None  # it was not readable before
-        return self.deletion(before, revision)  # what cannot be read is not there
+        return self.deletion(before, revision)
 
     def deletion(self, last: KeyValue, revision: Revision) -> Event:
         """Return the deletion of a key, which has its last state with the revision of that."""

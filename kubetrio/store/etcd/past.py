@@ -14,7 +14,7 @@ from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.mapping import Translation
 from kubetrio.store.etcd.requests import Get, Ranged
 from kubetrio.store.etcd.translating import translated
-from kubetrio.store.etcd.undecryptable import Undecryptable
+from kubetrio.store.etcd.unreadable import UnreadableState
 from kubetrio.store.etcd.watching import WatchSettings
 from kubetrio.store.model import (
     Event,
@@ -73,11 +73,11 @@ class Past:
         """Return states of keys.
 
         Raises:
-            Unreadable: one cannot be decrypted.
+            Unreadable: one cannot be read.
         """
         states: list[KeyValue | None] = []
         for state in await self._translation.states(kvs):
-            if isinstance(state, Undecryptable):
+            if isinstance(state, UnreadableState):
                 raise state.listed if listed else state.error
             states.append(state)
         return states
@@ -164,7 +164,7 @@ class Past:
         """Add what changes say of some keys, until the page is full.
 
         Raises:
-            Unreadable: a state cannot be decrypted.
+            Unreadable: a state cannot be read.
         """
         for change in changes:
             if page.ends_before(change.kv.revision):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kubetrio.store.cipher import UNREADABLE
-from kubetrio.store.errors import Unreadable
+from kubetrio.store.errors import Undecodable
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.mapping import Mapping, RecentWrites, Translation
-from kubetrio.store.etcd.undecryptable import Undecryptable
+from kubetrio.store.etcd.unreadable import UnreadableState
 from kubetrio.store.model import Event, EventType, KeyValue, Stamped
 from kubetrio.testing.etcdstore import PlainKeys, PlainValues, Rot13, stored
 
@@ -21,7 +21,7 @@ class Values(PlainValues):
     def from_etcd(self, key: str, data: bytes) -> Stamped:
         """See `mapping.Values`."""
         if data == BAD:
-            raise Unreadable(f"{key} cannot be read")
+            raise Undecodable(f"{key} cannot be read")
         return super().from_etcd(key, data)
 
 
@@ -52,7 +52,7 @@ def change(
 async def state(translation: Translation, one: requests.KeyValue) -> KeyValue | None:
     """The state of a key that is no encrypted one."""
     [found] = await translation.states([one])
-    assert not isinstance(found, Undecryptable)
+    assert not isinstance(found, UnreadableState)
     return found
 
 
@@ -93,24 +93,40 @@ async def test_changes(translation: Translation) -> None:
     assert await event(translation, gone, None) is None
 
 
-async def test_what_cannot_be_converted_is_left_out(translation: Translation) -> None:
-    """It is counted, its coming is the deletion of what was readable, and its going is no event."""
+async def test_what_cannot_be_converted_is_there(translation: Translation) -> None:
+    """Its key is a key, and a list says why it fails without naming the key, as kube-apiserver."""
     bad = kv(b"/t/a", BAD, 6)
-    assert await state(translation, bad) is None
+    [first] = await translation.states([bad])
+    assert isinstance(first, UnreadableState)
+    assert (first.key, first.kv, first.is_final) == ("a", bad, True)
+    assert str(first.error) == str(first.listed) == "a cannot be read"
     assert translation.unreadable == {"a"}
-    assert await event(translation, change(bad), None) is None
-    before = KeyValue("a", b"rev=5;x", 5, 5)
-    seen = await event(translation, change(bad), before)
-    assert seen == Event(6, "a", EventType.DELETED, b"rev=6;x", b"rev=5;x")
     assert await state(translation, kv(b"/t/a", stored(VALUE), 7)) is not None
     assert translation.unreadable == set()
+
+
+async def test_what_would_be_encoded_otherwise_is_stale() -> None:
+    """In an old encoding, or an old version: an update that changes nothing writes it."""
+
+    class Newer(PlainValues):
+        def is_current(self, key: str, data: bytes) -> bool:
+            """See `mapping.Values`."""
+            return (key, data) != ("a", stored(VALUE))
+
+    translation = Translation(Mapping(keys=PlainKeys(b"/t/"), values=Newer(), reopen=reopen))
+    old, new = await translation.states(
+        [kv(b"/t/a", stored(VALUE), 7), kv(b"/t/b", stored(VALUE), 8)]
+    )
+    assert isinstance(old, KeyValue)
+    assert isinstance(new, KeyValue)
+    assert (old.stale, new.stale) == (True, False)
 
 
 async def test_what_cannot_be_decrypted_is_there(translation: Translation) -> None:
     """Without a cipher encrypted values are no values, but their keys are keys; others are read."""
     sealed = kv(b"/t/a", b"k8s:enc:aesgcm:v1:key:x", 6)
     first, second = await translation.states([sealed, kv(b"/t/b", stored(VALUE), 7)])
-    assert isinstance(first, Undecryptable)
+    assert isinstance(first, UnreadableState)
     assert (first.key, first.kv) == ("a", sealed)
     assert str(first.error) == UNREADABLE
     assert str(first.listed) == f'unable to transform key "/t/a": {UNREADABLE}'
@@ -131,7 +147,7 @@ async def test_what_would_be_stored_otherwise_is_stale() -> None:
     assert isinstance(plain, KeyValue)
     assert (written.value, written.stale, plain.stale) == (b"rev=7;x", False, True)
     [moved] = await translation.states([kv(b"/t/elsewhere", data, 9)])
-    assert isinstance(moved, Undecryptable)
+    assert isinstance(moved, UnreadableState)
 
 
 def test_recent_writes_are_taken_once() -> None:

@@ -10,7 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kubetrio.env import seeded
 from kubetrio.store.consistent import ConsistentStore
-from kubetrio.store.errors import KeyExists, LostCompareAndSwap, Unreadable
+from kubetrio.store.errors import KeyExists, LostCompareAndSwap, Undecodable
 from kubetrio.store.etcd.client import ClientSettings
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.mapping import Mapping
@@ -21,6 +21,7 @@ from kubetrio.testing.etcdstore import PlainKeys, PlainValues, stored
 
 ALL = Range("\x01", "\U0010ffff")
 NEWER = b"newer"
+NOT_KNOWN = 'no kind "Gadget" is registered'
 VALUE = Stamped(b"rev=", b";x")
 
 
@@ -30,7 +31,7 @@ class OlderValues(PlainValues):
     def from_etcd(self, key: str, data: bytes) -> Stamped:
         """See `mapping.Values`."""
         if data == NEWER:
-            raise Unreadable(f"{key} cannot be read")
+            raise Undecodable(NOT_KNOWN)
         return super().from_etcd(key, data)
 
 
@@ -60,7 +61,7 @@ async def older(model: EtcdModel) -> AsyncIterator[tuple[EtcdStore, list[Event]]
 async def test_a_value_of_a_newer_server_stays(
     autojump_clock: MockClock, before_start: bool
 ) -> None:
-    """It is not there for reads, and no write of this server reaches it."""
+    """Reads of it fail, and no write of this server reaches it."""
     async with etcd_model() as model:
         if before_start:
             model.put(b"/t/a", NEWER)
@@ -68,9 +69,12 @@ async def test_a_value_of_a_newer_server_stays(
             store = ConsistentStore(engine)
             if not before_start:
                 model.put(b"/t/a", NEWER)
-            assert await store.get("a") is None
-            assert not (await store.range(ALL)).items
-            assert await store.count(ALL) == 0
+            with pytest.raises(Undecodable, match=f"^{NOT_KNOWN}$"):
+                await store.get("a")
+            with pytest.raises(Undecodable, match=f"^{NOT_KNOWN}$"):
+                await store.range(ALL)
+            with pytest.raises(Undecodable, match=f"^{NOT_KNOWN}$"):
+                await store.join(ALL, skip=0, separator=b",", max_bytes=1000)
             revision = model.state()[b"/t/a"].revision
             with pytest.raises(KeyExists):
                 await store.create("a", VALUE)
@@ -83,19 +87,44 @@ async def test_a_value_of_a_newer_server_stays(
             assert (kv.value, kv.revision) == (NEWER, revision)
             assert told == []
             await store.create("b", VALUE)
+            assert await store.get("b") is not None
+            assert [gauge.value for gauge in store.statistics().own if "unr" in gauge.name] == [1]
+            model.delete(b"/t/a")
             assert [item.key for item in (await store.range(ALL)).items] == ["b"]
+            assert [gauge.value for gauge in store.statistics().own if "unr" in gauge.name] == [0]
 
 
 async def test_what_becomes_readable_and_unreadable(autojump_clock: MockClock) -> None:
-    """Watches see it go and come, so that no cache of a client keeps what is not served."""
+    """Watches hear nothing of it: were its deletion told, its dependents would be collected."""
     async with etcd_model() as model, older(model) as (engine, told):
-        model.put(b"/t/a", stored(VALUE))
+        first = model.put(b"/t/a", stored(VALUE))
         model.put(b"/t/a", NEWER)
-        model.put(b"/t/a", stored(VALUE))
+        await engine.caught_up(await engine.newest())
+        with pytest.raises(Undecodable):
+            await engine.get("a")
+        before = await engine.get("a", at=first)
+        assert before is not None
+        assert before.value == VALUE.at(first)
+        last = model.put(b"/t/a", stored(VALUE))
         await engine.caught_up(await engine.newest())
         await wait_all_tasks_blocked()
-        assert [(event.key, event.type) for event in told] == [
-            ("a", EventType.CREATED),
-            ("a", EventType.DELETED),
-            ("a", EventType.CREATED),
+        assert [(event.key, event.type, event.previous) for event in told] == [
+            ("a", EventType.CREATED, None),
+            ("a", EventType.UPDATED, VALUE.at(first)),
         ]
+        assert (await engine.range(ALL)).items[0].value == VALUE.at(last)
+        model.put(b"/t/a", NEWER)
+        gone = model.delete(b"/t/a")
+        await engine.caught_up(await engine.newest())
+        assert told[-1] == Event(gone, "a", EventType.DELETED, VALUE.at(gone), VALUE.at(last))
+
+
+async def test_no_key_is_waited_for(autojump_clock: MockClock) -> None:
+    """Values that no key opens are not read again, as those are that cannot be decrypted."""
+    async with etcd_model() as model, older(model) as (engine, _):
+        model.put(b"/t/a", NEWER)
+        await engine.caught_up(await engine.newest())
+        newest = await engine.newest()
+        for _ in range(3):
+            await engine.look_at_keys()
+        assert await engine.newest() == newest

@@ -1,23 +1,23 @@
-"""Keys that cannot be decrypted: which reads they refuse."""
+"""Keys whose values cannot be read: which reads they refuse."""
 
 from __future__ import annotations
 
 import pytest
 
-from kubetrio.store.errors import Unreadable
+from kubetrio.store.errors import Undecodable, Unreadable
 from kubetrio.store.etcd.requests import KeyValue
-from kubetrio.store.etcd.undecryptable import Undecryptable, UndecryptableKeys
+from kubetrio.store.etcd.unreadable import UnreadableKeys, UnreadableState
 from kubetrio.store.model import Range
 
 ALL = Range("/a/", "/a0")
 
 
-def keys(*names: str) -> UndecryptableKeys:
+def keys(*names: str) -> UnreadableKeys:
     """Keys whose values are of revision 7."""
-    made = UndecryptableKeys()
+    made = UnreadableKeys()
     for name in names:
         kv = KeyValue(b"/etcd" + name.encode(), b"?", 7, 7)
-        made.note(Undecryptable(name, Unreadable("no key"), kv))
+        made.note(UnreadableState(name, Unreadable("no key"), kv))
     return made
 
 
@@ -44,7 +44,7 @@ def test_the_first_of_a_range_is_named() -> None:
 def test_what_is_readable_again_is_forgotten() -> None:
     """One key, or all of them."""
     two = keys("/a/1", "/a/2")
-    assert [kv.key for kv in two.kvs] == [b"/etcd/a/1", b"/etcd/a/2"]
+    assert [kv.key for kv in two.sealed] == [b"/etcd/a/1", b"/etcd/a/2"]
     two.forget("/a/1")
     two.forget("/a/3")
     two.check("/a/1", None)
@@ -52,3 +52,15 @@ def test_what_is_readable_again_is_forgotten() -> None:
     two.clear()
     two.check_range(ALL, None)
     assert len(two) == 0
+
+
+def test_what_no_key_opens_is_final() -> None:
+    """A list says why, as a read of the key does, and no other key is tried."""
+    one = keys("/a/1")
+    one.note(UnreadableState("/a/2", Undecodable("no kind"), KeyValue(b"/etcd/a/2", b"?", 7, 7)))
+    one.forget("/a/1")
+    assert one.sealed == []
+    for at in (None, 7):
+        with pytest.raises(Undecodable, match=r"^no kind$"):
+            one.check_range(ALL, at)
+    assert list(one) == ["/a/2"]
