@@ -115,6 +115,19 @@ class StoreBehind(StoreUnavailable):
         self.current = current
 
 
+class StoreUndecided(StoreUnavailable):
+    """The engine failed between keeping a write and being sure of it.
+
+    Args:
+        text: what failed.
+    """
+
+    undecided = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"{text}; the next start tells whether this write was kept")
+
+
 class StoreFull(StoreUnavailable):
     """The engine has no room for this write; nothing of it was kept."""
 

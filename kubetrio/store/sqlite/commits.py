@@ -19,6 +19,7 @@ import enum
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, NoReturn, TypeVar, TypeVarTuple
 
 import apsw
@@ -26,6 +27,7 @@ import outcome
 import trio
 
 from kubetrio.env import Env
+from kubetrio.store import errors
 from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
 from kubetrio.store.model import Event, Revision
 from kubetrio.store.sqlite.clock import Clock
@@ -128,12 +130,10 @@ class _Flight:
         self.bug: BaseException | None = None
         self._landed: trio.Event | None = None
 
-    def fail(self, error: Exception, *, full: bool) -> None:
-        """Nothing is stored: a refusal may rest on a write that was not, so it is not told."""
+    def fail(self, told: Callable[[], StoreError]) -> None:
+        """Announce nothing: a refusal may rest on a write that is not stored, so it is not told."""
         self.events.clear()
-        self.answers = [
-            outcome.Error(StoreFull() if full else StoreUnavailable(str(error))) for _ in self.batch
-        ]
+        self.answers = [outcome.Error(told()) for _ in self.batch]
 
     async def wait(self) -> None:
         """Wait until it has landed."""
@@ -426,7 +426,8 @@ class Commits:
         self._writer.rollback(flight.before)
         flight.open = False
         if isinstance(error, apsw.Error | OSError):
-            flight.fail(error, full=self._space.failed(error))
+            full = self._space.failed(error)
+            flight.fail(StoreFull if full else partial(StoreUnavailable, str(error)))
         else:
             flight.bug = error
             flight.answers.clear()
@@ -448,7 +449,7 @@ class Commits:
                     await self._sync.wait()
             except OSError as error:
                 failure = error
-                flight.fail(error, full=False)
+                flight.fail(partial(errors.StoreUndecided, str(error)))  # the log has it
                 self._closed = True
         else:  # a long queue must not keep the event loop
             await trio.lowlevel.cancel_shielded_checkpoint()
