@@ -186,6 +186,11 @@ TABLE: Mapping[str, Row] = {
         on_by_default=False,
         acts_on=("", "persistentvolumeclaims"),
     ),
+    "persistentvolume-attach-detach-controller": Row(
+        "kubetrio.controllers.attachdetach.attachdetach.AttachDetach",
+        "attachdetach",
+        on_by_default=False,
+    ),
     "ephemeral-volume-controller": Row(
         "kubetrio.controllers.persistentvolumes.ephemeral.EphemeralVolumes",
         "ephemeral-volume",
@@ -202,6 +207,9 @@ TABLE: Mapping[str, Row] = {
     "simulated-volume-controller": Row(
         "kubetrio.controllers.persistentvolumes.hostless.SimulatedVolumes", on_by_default=False
     ),
+    "simulated-attachment-controller": Row(
+        "kubetrio.controllers.simulation.attachments.SimulatedAttachments", on_by_default=False
+    ),
     "kube-scheduler": Row(
         "kubetrio.controllers.scheduler.scheduler.Scheduler", on_by_default=False
     ),
@@ -214,6 +222,7 @@ WITH_NODES = (
     *WORKLOADS,
     "node-lifecycle-controller",
     "taint-eviction-controller",
+    "persistentvolume-attach-detach-controller",
     "ephemeral-volume-controller",
     "kube-scheduler",
     *SIMULATION,

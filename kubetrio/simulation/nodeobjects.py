@@ -19,6 +19,8 @@ from kubetrio.simulation.annotations import LOST, NODE, NOT_READY, STATE
 
 Object = dict[str, Any]
 
+MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
+"""Annotation of nodes whose kubelets leave it to a controller to attach volumes."""
 LEASES = "kube-node-lease"
 LEASE_S = 40
 """Validity of a node's Lease in seconds, a kubelet's default."""
@@ -47,6 +49,9 @@ class SimulatedNode(NamedTuple):
         ready: status of its condition ``Ready``, empty without one.
         pod_cidr: range of its pods' addresses, empty for none.
         address: its internal address, empty for none.
+        managed: whether it leaves it to a controller to attach volumes.
+        attached: unique names of volumes that are attached to it.
+        in_use: unique names of volumes that it says to have in use.
     """
 
     uid: str
@@ -55,6 +60,9 @@ class SimulatedNode(NamedTuple):
     ready: str
     pod_cidr: str
     address: str
+    managed: bool
+    attached: frozenset[str] = frozenset()
+    in_use: frozenset[str] = frozenset()
 
     @property
     def settled(self) -> bool:
@@ -82,6 +90,9 @@ def simulated_view(value: bytes) -> SimulatedNode:
         ready=next((one["status"] for one in conditions if one.get("type") == "Ready"), ""),
         pod_cidr=(node.get("spec") or {}).get("podCIDR") or "",
         address=next((one["address"] for one in addresses if one["type"] == "InternalIP"), ""),
+        managed=annotations.get(MANAGED) == "true",
+        attached=frozenset(one["name"] for one in status.get("volumesAttached") or ()),
+        in_use=frozenset(status.get("volumesInUse") or ()),
     )
 
 
@@ -139,10 +150,11 @@ def node_object(name: str, index: int) -> Object:
         "topology.kubernetes.io/zone": f"simulated-{ZONES[index % len(ZONES)]}",
     }
     cidr = pod_range(index)
+    annotations = {NODE: "true", MANAGED: "true"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels, "annotations": {NODE: "true"}},
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {"podCIDR": cidr, "podCIDRs": [cidr]},
     }
 

@@ -53,10 +53,12 @@ class Place(NamedTuple):
     Args:
         host_ip: address of the node.
         pod_ip: address for the pod if it has none.
+        mounted: whether the volumes are there that its containers wait for.
     """
 
     host_ip: str
     pod_ip: str
+    mounted: bool = True
 
 
 class Said(NamedTuple):
@@ -164,7 +166,8 @@ class _Life:
         if limit is not None and not self._wait_until(parse_time(self._old["startTime"]) + limit):
             return self._out_of_time()
         start_s = number_of(self._pod, "start-seconds") or 0.0
-        if not self._wait_until(parse_time(self._old["startTime"]) + start_s):
+        waits = self._wait_until(parse_time(self._old["startTime"]) + start_s)
+        if not waits and (self._place.mounted or any_started(self._spec, self._statuses)):
             self._advance()
         return self._step(self._next)
 

@@ -27,6 +27,7 @@ from kubetrio.informers.informer import Item
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.own import OWN
 from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.simulation.annotations import PREFIX
 
 Object = dict[str, Any]
 
@@ -46,8 +47,8 @@ STORAGE_CLASS: Object = {
 CSI_DRIVER: Object = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "CSIDriver",
-    "metadata": {"name": DRIVER},
-    "spec": {"attachRequired": False},
+    "metadata": {"name": DRIVER, "annotations": {f"{PREFIX}driver": "true"}},
+    "spec": {"attachRequired": True},
 }
 
 

@@ -21,6 +21,7 @@ from kubetrio.resources.writes import Target
 from kubetrio.simulation.annotations import LOST
 from kubetrio.simulation.nodeobjects import (
     LEASES,
+    MANAGED,
     MOST,
     SimulatedNode,
     index_of,
@@ -94,7 +95,7 @@ class SimulatedNodes(Controller):
             return
         if (index := index_of(new.pod_cidr)) is not None:
             self._taken[index] = name
-        if new.simulated and (old is None or old.uid != new.uid or not new.settled):
+        if new.simulated and (old is None or old.uid != new.uid or not _is_whole(new)):
             self.queue.add(name)
 
     async def sync(self, key: str) -> None:
@@ -114,6 +115,8 @@ class SimulatedNodes(Controller):
         if not node.pod_cidr and (index := self._take(key)) is not None:
             cidr = pod_range(index)
             await self._operations.patch(target, lambda old: _with_range(old, cidr), self._who)
+        if not node.managed:
+            await self._operations.patch(target, _managed, kubelet_of(key))
         if not node.settled:
             now = self._env.now()
             status = target._replace(subresource="status")
@@ -184,6 +187,20 @@ class SimulatedNodes(Controller):
                 async with trio.open_nursery() as nursery:
                     for name in some:
                         nursery.start_soon(self._try_renewing, name)
+
+
+def _is_whole(node: SimulatedNode) -> bool:
+    """Whether a node has all that its kubelet gives it."""
+    return node.settled and (node.managed or node.state == LOST)
+
+
+def _managed(node: Object) -> Object:
+    """A node that leaves it to a controller to attach volumes."""
+    meta = node["metadata"]
+    return {
+        **node,
+        "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), MANAGED: "true"}},
+    }
 
 
 def _with_range(node: Object, cidr: str) -> Object:

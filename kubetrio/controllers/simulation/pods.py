@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from kubetrio.controllers.attachdetach.attachable import AttachableVolumes
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.recorder import EventRecorder, Reference
 from kubetrio.kinds.core import nodedigests
@@ -77,6 +78,9 @@ class SimulatedPods(Controller):
         self._settle = _life_of(context)
         self._held: dict[str, Held] = {}
         self._on_node: dict[str, set[str]] = {}
+        self._volumes = AttachableVolumes(context)
+        self.sources += [self._volumes.drivers, self._volumes.volumes, self._volumes.claims]
+        self._unmounted: set[str] = set()  # keys of pods that wait for their volumes
         self._addresses: dict[str, Addresses] = {}
         nodes = context.informers.digests(nodedigests.PREFIX, simulated_view)
         self._nodes = self.follow_digests(nodes, self._node_changed)
@@ -90,7 +94,10 @@ class SimulatedPods(Controller):
         if new is None:
             self._addresses.pop(name, None)
         elif new.simulated and old != new:
-            for key in sorted(self._on_node.get(name, ())):  # each process has the same order
+            keys = self._on_node.get(name, set())
+            if old is not None and old == new._replace(attached=old.attached, in_use=old.in_use):
+                keys = keys & self._unmounted
+            for key in sorted(keys):  # each process has the same order
                 self.queue.add(key)
 
     def _pod_changed(
@@ -101,6 +108,7 @@ class SimulatedPods(Controller):
             self._leave(key, old)
         if new is None:
             self._held.pop(key, None)
+            self._unmounted.discard(key)
             return
         if not new.node:
             return
@@ -149,7 +157,8 @@ class SimulatedPods(Controller):
         if not node.simulated or node.state == LOST or not node.address:
             return
         pod: Object = orjson.loads(stored.value)
-        place = Place(node.address, self._addresses_of(placed.node).take(node.pod_cidr, placed.uid))
+        address = self._addresses_of(placed.node).take(node.pod_cidr, placed.uid)
+        place = Place(node.address, address, self._mounted(key, pod, node))
         step = self._settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
             step = await self._write(key, placed, place, step, str(stored.revision))
@@ -164,6 +173,20 @@ class SimulatedPods(Controller):
             await self._delete(namespace, name, placed)
         elif step.again_in_s is not None:
             self.look_again_in(key, step.again_in_s)
+
+    def _mounted(self, key: str, pod: Object, node: SimulatedNode) -> bool:
+        """Whether all volumes of a pod are attached that have to be."""
+        namespace, _, name = key.partition("/")
+        names = []
+        for volume in pod["spec"].get("volumes") or ():
+            if volume.get("persistentVolumeClaim"):
+                names.append(volume["persistentVolumeClaim"].get("claimName") or "")
+            elif volume.get("ephemeral"):
+                names.append(f"{name}-{volume['name']}")
+        found = [self._volumes.of_claim(namespace, claim) for claim in names]
+        mounted = all(one is None or one[1].unique_name in node.attached for one in found)
+        (self._unmounted.discard if mounted else self._unmounted.add)(key)
+        return mounted
 
     async def _write(
         self, key: str, placed: PlacedPod, place: Place, step: Step, version: str

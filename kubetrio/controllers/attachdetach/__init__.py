@@ -1,0 +1,1 @@
+"""The controller that attaches volumes to nodes, and what it shares with simulated kubelets."""
