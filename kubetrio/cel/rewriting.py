@@ -37,7 +37,13 @@ from kubetrio.cel.syntax import (
 TYPE_KEY = "\0type"
 """Member of a map made of ``Object{...}`` that holds the name of the type."""
 
-MEMBERS = ("authorizer.requestResource", "device.driver", "device.attributes", "device.capacity")
+MEMBERS = (
+    "authorizer.requestResource",
+    "device.driver",
+    "device.attributes",
+    "device.capacity",
+    "device.allowMultipleAllocations",
+)
 """Variables with a dot in their name."""
 
 _VARIABLES = "variables."

@@ -196,6 +196,12 @@ TABLE: Mapping[str, Row] = {
         "ephemeral-volume",
         on_by_default=False,
     ),
+    "resourceclaim-controller": Row(
+        "kubetrio.controllers.resourceclaim.resourceclaim.ResourceClaims",
+        "resource-claim-controller",
+        on_by_default=False,
+        acts_on=("resource.k8s.io", "resourceclaims"),
+    ),
     "simulated-node-controller": Row(
         "kubetrio.controllers.simulation.nodes.SimulatedNodes", on_by_default=False
     ),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
 
+from kubetrio.controllers.scheduler.devices.facts import Devices
 from kubetrio.controllers.scheduler.nodefacts import NodeFacts
 from kubetrio.controllers.scheduler.shapes import PodShape, PodView, Port, Term
 from kubetrio.controllers.scheduler.volumes import NO_VOLUMES, Volumes
@@ -104,6 +105,7 @@ class Cluster:
         self.nodes: dict[str, NodeState] = {}
         self.order: list[NodeState] = []
         self.volumes = volumes
+        self.devices = Devices()
         self.owners = Owners()
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.placed: dict[str, dict[Kept, Counts]] = {}

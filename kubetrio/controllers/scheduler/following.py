@@ -10,6 +10,12 @@ import orjson
 from kubetrio.config import Config
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.scheduler.cluster import Cluster
+from kubetrio.controllers.scheduler.devices.facts import (
+    Claim,
+    device_claim_facts,
+    device_class_facts,
+    slice_facts,
+)
 from kubetrio.controllers.scheduler.framework import Happening
 from kubetrio.controllers.scheduler.preemption import Budget, budget_view
 from kubetrio.controllers.scheduler.volumes import (
@@ -26,6 +32,7 @@ T = TypeVar("T")
 Happened = Callable[[Happening], None]
 BINDER = ("persistentvolume-binder-controller", "persistentvolume-binder")
 """Names of the controller that binds claims."""
+_DEVICES = "resource.k8s.io"
 _OWNERS = (
     ("apps", "replicasets", "ReplicaSet"),
     ("apps", "statefulsets", "StatefulSet"),
@@ -58,6 +65,17 @@ class ClusterFollower:
         self._follow(
             "storage.k8s.io", "storageclasses", class_facts, _kept(volumes.classes, self._volume)
         )
+        devices = cluster.devices
+
+        def claim(namespace: str, name: str, old: Claim | None, new: Claim | None) -> None:
+            _kept(devices.claims, self._device)(namespace, name, old, new)
+            if new is None or new.allocated:
+                devices.given.pop(f"{namespace}/{name}", None)
+
+        self._follow(_DEVICES, "resourceclaims", device_claim_facts, claim)
+        kept = _kept(devices.classes, self._device)
+        self._follow(_DEVICES, "deviceclasses", device_class_facts, kept)
+        self._follow(_DEVICES, "resourceslices", slice_facts, _kept(devices.slices, self._device))
         self._follow("", "namespaces", _labels, _kept(cluster.namespaces, self._placed))
         self._budgets: dict[str, Budget] = {}
         self._follow("policy", "poddisruptionbudgets", budget_view, _kept(self._budgets))
@@ -93,6 +111,9 @@ class ClusterFollower:
 
     def _volume(self) -> None:
         self._happened(Happening.VOLUME)
+
+    def _device(self) -> None:
+        self._happened(Happening.DEVICE)
 
     def _placed(self) -> None:
         self._happened(Happening.PLACED)

@@ -26,6 +26,7 @@ class Happening(Enum):
     PLACED = "a pod came to a node, or its labels changed"
     GONE = "a pod left its node"
     VOLUME = "a claim, a volume or a class came or changed"
+    DEVICE = "a claim of devices, a class or a slice of them came, changed or went"
 
 
 class Refusal(NamedTuple):

@@ -13,6 +13,7 @@ import orjson
 
 from kubetrio.controllers.scheduler.cluster import Cluster, NodeState
 from kubetrio.controllers.scheduler.framework import Refusal
+from kubetrio.controllers.scheduler.plugins import devices
 from kubetrio.controllers.scheduler.search import Judge, Search, histogram
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
@@ -20,6 +21,8 @@ from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
 Object = dict[str, Any]
 NO_CLAIMS = "no new claims to deallocate"
 """What the plugin for devices says before preemption is tried, of every pod without claims."""
+STILL_NOT, FREED = "still not schedulable", "deallocation of ResourceClaim completed"
+"""What it says of pods with claims: nothing helps, or devices were taken back."""
 NO_STATE = "not found"
 """What it says where another plugin had rejected the pod before it was asked."""
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -123,6 +126,7 @@ class Preemption:
         cluster: as it is now.
         budgets: with their namespaces.
         start: number that says at which node it begins.
+        freed: name of a claim whose devices are taken back, empty for none.
 
     Attributes:
         candidate: the best; None if there is none.
@@ -136,11 +140,16 @@ class Preemption:
         cluster: Cluster,
         budgets: Collection[tuple[str, Budget]],
         start: int = 0,
+        freed: str = "",
     ) -> None:
         self._search = search
         self._cluster = cluster
         self._budgets = budgets
         self._start = start
+        self.freed = freed
+        self._before = NO_CLAIMS
+        if search.pod.shape.spec.get("resourceClaims") and not search.judge.rejected:
+            self._before = FREED if freed else STILL_NOT
         self.candidate: Candidate | None = None
         self.message = ""
         self.keeps = False
@@ -148,12 +157,13 @@ class Preemption:
     def run(self) -> Iterator[None]:
         """Search; yields after each node that was tried, when something else may be done."""
         pod, cluster = self._search.pod, self._cluster
-        if self._search.judge.rejected:
+        judge = self._search.judge
+        if judge.rejected and judge.blamed != {devices.NAME}:
             self.message, self.keeps = NO_STATE, True
             return
         reason = not_eligible(pod, cluster, self._search.refusals)
         if reason:
-            self.message, self.keeps = f"{NO_CLAIMS}, preemption: {reason}", True
+            self.message, self.keeps = f"{self._before}, preemption: {reason}", True
             return
         names = [name for name, one in self._search.refusals.items() if one.resolvable]
         begin = self._start % len(names) if names else 0
@@ -176,7 +186,7 @@ class Preemption:
             self.candidate = min(candidates, key=Candidate.cost)
         else:
             told = histogram(refusals, len(cluster.order), NOT_HELPFUL)
-            self.message = f"{NO_CLAIMS}, preemption: {told}."
+            self.message = f"{self._before}, preemption: {told}."
 
 
 def victims_on(

@@ -15,9 +15,12 @@ from typing import NamedTuple
 import trio
 
 from kubetrio.controllers.controller import Context, Controller
+from kubetrio.controllers.scheduler.devices.facts import DeviceId
 from kubetrio.controllers.scheduler.following import ClusterFollower, fresh_cluster
 from kubetrio.controllers.scheduler.framework import Happening
 from kubetrio.controllers.scheduler.nodefacts import NodeFacts, node_facts
+from kubetrio.controllers.scheduler.plugins.devices import NAME as DEVICES
+from kubetrio.controllers.scheduler.plugins.devices import Given, given_on, idle_elsewhere
 from kubetrio.controllers.scheduler.plugins.profile import FILTERS
 from kubetrio.controllers.scheduler.plugins.volumes import waiting_claims
 from kubetrio.controllers.scheduler.preemption import Candidate, Preemption
@@ -43,12 +46,14 @@ class Bound(NamedTuple):
         entry: it, as it waited.
         node: name of the node.
         labels: of the node.
+        claims: of devices that the pod has.
     """
 
     pod: PodView
     entry: Entry
     node: str
     labels: Mapping[str, str]
+    claims: list[Given]
 
 
 class Provisioned(NamedTuple):
@@ -73,12 +78,14 @@ class Failed(NamedTuple):
         message: why.
         candidate: the pods that have to go for it, None for none.
         keeps: whether it keeps the node that is being cleared for it.
+        freed: name of a claim whose devices are taken back, empty for none.
     """
 
     pod: PodView
     message: str
     candidate: Candidate | None
     keeps: bool
+    freed: str
 
 
 class Scheduler(Controller):
@@ -137,7 +144,7 @@ class Scheduler(Controller):
             return
         if old is None or (old.nominated, old.uid) != (new.nominated, new.uid):
             self._cluster.nominate(key, new, new.nominated)
-        if old is None or not old.waits or old.uid != new.uid or old.shape is not new.shape:
+        if old is None or _asks_otherwise(old, new):
             self._waiting.add(key, new.shape.priority, trio.current_time())
             self._more.set()
 
@@ -160,6 +167,7 @@ class Scheduler(Controller):
             self._forget(key)
         self._waiting.clear()
         self._cluster.nominated.clear()
+        self._cluster.devices.given.clear()
         for namespace, name, pod in self._pods.everywhere():
             if pod.waits:
                 key = f"{namespace}/{name}"
@@ -217,7 +225,8 @@ class Scheduler(Controller):
         preemption = None
         if cluster.order:
             start = self._env.rng.randrange(len(cluster.order))
-            preemption = Preemption(search, cluster, self._rest.budgets, start)
+            freed = idle_elsewhere(pod, cluster) if DEVICES in search.judge.blamed else ""
+            preemption = Preemption(search, cluster, self._rest.budgets, start, freed)
             for _ in preemption.run():
                 await trio.lowlevel.checkpoint()
         self._give_up(entry, search, message, preemption)
@@ -226,6 +235,10 @@ class Scheduler(Controller):
         """Count a pod as if it had its node."""
         key, volumes = entry.key, self._cluster.volumes
         claims = waiting_claims(pod, volumes) if volumes.binding else []
+        given = given_on(pod, self._cluster, node)
+        if given is None:
+            self._waiting.undo(entry)  # something changed meanwhile
+            return
         if claims:
             self._decided[key] = Provisioned(pod, node.name, claims)
             self._waiting.rest(entry, frozenset({Happening.VOLUME}), trio.current_time())
@@ -234,7 +247,8 @@ class Scheduler(Controller):
             self._assumed[key] = pod
             self._cluster.nominate(key, None, "")
             self._cluster.put(key, pod._replace(node=node.name))
-            self._decided[key] = Bound(pod, entry, node.name, node.labels)
+            self._cluster.devices.given.update(_devices_of(pod, given))
+            self._decided[key] = Bound(pod, entry, node.name, node.labels, given)
         self.queue.add(key)
 
     def _forget(self, key: str) -> None:
@@ -260,7 +274,11 @@ class Scheduler(Controller):
         elif preemption is None or not preemption.keeps:
             self._cluster.nominate(key, None, "")
         self._decided[key] = Failed(
-            pod, message, candidate, preemption is not None and preemption.keeps
+            pod,
+            message,
+            candidate,
+            preemption is not None and preemption.keeps,
+            "" if preemption is None else preemption.freed,
         )
         self.queue.add(key)
 
@@ -286,8 +304,11 @@ class Scheduler(Controller):
 
     async def _bind(self, key: str, decided: Bound) -> None:
         try:
+            await self._writer.claims.reserve(decided.pod, decided.claims)
             await self._writer.bind(decided.pod, decided.node, decided.labels)
         except BaseException:
+            for claim in _devices_of(decided.pod, decided.claims):
+                self._cluster.devices.given.pop(claim, None)
             self._forget(key)
             namespace, _, name = key.partition("/")
             now = self._pods.get(namespace, name)
@@ -300,8 +321,33 @@ class Scheduler(Controller):
         if isinstance(decided, Provisioned):
             await self._writer.choose_for_claims(decided.pod, decided.node, decided.claims)
             return
+        if decided.freed:
+            await self._writer.claims.free(decided.pod, decided.freed)
         candidate = decided.candidate
         nominated = None if decided.keeps else candidate.node if candidate is not None else ""
         await self._writer.fail(decided.pod, decided.message, nominated)
         if candidate is not None:
             await self._writer.preempt(decided.pod, candidate)
+
+
+def _asks_otherwise(old: PodView, new: PodView) -> bool:
+    """Whether a pod that waits is another one, or asks for something else now."""
+    return (
+        not old.waits
+        or old.uid != new.uid
+        or old.shape is not new.shape
+        or old.made_claims != new.made_claims
+    )
+
+
+def _devices_of(pod: PodView, claims: list[Given]) -> dict[str, frozenset[DeviceId]]:
+    """Devices that claims are about to have, by namespace and name of the claim."""
+    return {
+        f"{pod.shape.namespace}/{one.name}": frozenset(
+            DeviceId(row["driver"], row["pool"], row["device"])
+            for row in one.allocation["devices"]["results"]
+            if not row.get("adminAccess")
+        )
+        for one in claims
+        if one.allocation is not None
+    }

@@ -37,6 +37,7 @@ _SPEC = (
     "overhead",
     "preemptionPolicy",
     "priority",
+    "resourceClaims",
     "resources",
     "schedulerName",
     "schedulingGates",
@@ -159,6 +160,8 @@ class PodView(NamedTuple):
         over: whether it has ended for good.
         terminating: whether it is being deleted.
         preempted: whether that is for another pod's sake.
+        made_claims: names of claims in its spec, and of the ResourceClaims made for them; empty
+            where none is needed.
     """
 
     name: str
@@ -170,6 +173,7 @@ class PodView(NamedTuple):
     over: bool
     terminating: bool
     preempted: bool
+    made_claims: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -211,6 +215,10 @@ def pod_view(value: bytes) -> PodView:
         over=status.get("phase") in _OVER,
         terminating=terminating,
         preempted=terminating and _preempted(status),
+        made_claims=tuple(
+            (one["name"], one.get("resourceClaimName") or "")
+            for one in status.get("resourceClaimStatuses") or ()
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubetrio.controllers.controller import Context
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference
+from kubetrio.controllers.scheduler.claimwrites import DeviceClaims, scheduler
 from kubetrio.controllers.scheduler.preemption import Candidate
 from kubetrio.controllers.scheduler.shapes import NAMED, PREEMPTED, PodView
 from kubetrio.controllers.scheduler.volumes import SELECTED_NODE
@@ -14,12 +15,11 @@ from kubetrio.kinds.common.defaulters import ordered
 from kubetrio.kinds.core.pods.binding import bound
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
 from kubetrio.kinds.core.pods.digests import DISRUPTION_TARGET
-from kubetrio.machinery.identity import AUTHENTICATED, UserInfo
 from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.plugins.topology import topology_of
 from kubetrio.resources.serverwrites import update_as_server
-from kubetrio.resources.writes import DeleteOptions, Target, WriteOptions
+from kubetrio.resources.writes import DeleteOptions, Target
 
 Object = dict[str, Any]
 
@@ -28,12 +28,6 @@ LONGEST_NOTE = 1024
 SCHEDULED, NOMINATED = "PodScheduled", "nominatedNodeName"
 MAKES_ROOM = f"{NAMED}: preempting to accommodate a higher priority pod"
 _STATUS = "io.k8s.api.core.v1.PodStatus"
-
-
-def scheduler(_: str = "") -> WriteOptions:
-    """How a scheduler writes."""
-    user = UserInfo("system:kube-scheduler", groups=(AUTHENTICATED,))
-    return WriteOptions(user=user, field_manager="kube-scheduler")
 
 
 class SchedulerWriter:
@@ -49,6 +43,7 @@ class SchedulerWriter:
         self._operations = context.operations
         self._store = context.informers.store
         self._env = context.env
+        self.claims = DeviceClaims(context)
         self.events = EventRecorder(
             NAMED,
             scheduler,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubetrio.controllers.scheduler.framework import Filter, Happening, Score
 from kubetrio.controllers.scheduler.plugins import (
+    devices,
     nodeaffinity,
     podaffinity,
     ports,
@@ -24,6 +25,7 @@ FILTERS: tuple[Filter, ...] = (
     Filter("VolumeBinding", volumes.unusable, frozenset({_NODE, Happening.VOLUME})),
     Filter("PodTopologySpread", spread.skewed, frozenset({_NODE, _PLACED, _GONE})),
     Filter("InterPodAffinity", podaffinity.not_allowed, frozenset({_NODE, _PLACED, _GONE})),
+    Filter(devices.NAME, devices.unavailable, frozenset({_NODE, Happening.DEVICE})),
 )
 SCORES: tuple[Score, ...] = (
     Score("TaintToleration", 3, taints.preferred),

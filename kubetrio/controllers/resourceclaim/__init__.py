@@ -1,0 +1,1 @@
+"""The controller that makes claims of devices from templates, and takes devices back."""
