@@ -1,8 +1,14 @@
 """Compaction of an etcd that several servers share: one of them does it in each interval.
 
-The servers take turns by the key ``compact_rev_key``, whose version counts the turns.  Who writes
-it first has etcd forget what was old as long ago as history is kept; the others learn the new
-count.  kube-apiservers of the same etcd take part; they keep one interval, 5 minutes.
+The servers take turns by the key ``compact_rev_key``, whose version counts the turns, and whose
+value is the revision that was compacted last.  Who writes it first has etcd forget what was old as
+long ago as history is kept; the others learn the new count.  So the server that took a turn takes
+the next one, too, until it ends or another one has a shorter interval; a server that takes over
+does so at its second attempt.
+
+kube-apiservers of the same etcd take part.  They forget what was there at their last attempt, an
+interval ago (5 minutes by default).  Where another server keeps less history than this one, the key
+goes on naming what that has compacted.
 
 Source: k8s.io/apiserver/pkg/storage/etcd3/compact.go.
 """
@@ -37,6 +43,7 @@ class Compactor:
         self._interval_s = interval_s
         self._history_s = history_s
         self._turn = 0  # version of the key, as it was seen last
+        self._compacted = 0  # value of that version
         self._seen: deque[tuple[float, int]] = deque()  # when, and the newest revision then
         self._old = 0  # the newest of them that is as old as history is kept
 
@@ -60,22 +67,25 @@ class Compactor:
         now = trio.current_time()
         while self._seen and self._seen[0][0] <= now - self._history_s:
             self._old = self._seen.popleft()[1]
-        oldest = self._old
+        oldest = max(self._old, self._compacted)
         outcome = await self._client.txn(
             [Compare(COMPACT_REVISION, Target.VERSION, self._turn)],
-            [Put(COMPACT_REVISION, str(oldest).encode())],
+            [Put(COMPACT_REVISION, b"%d" % oldest)],
             [Get(key=COMPACT_REVISION)],
         )
         self._seen.append((now, outcome.revision))
         if not outcome.succeeded:
             kvs = [kv for each in outcome.answers if isinstance(each, Ranged) for kv in each.kvs]
             self._turn = kvs[0].version if kvs else 0
+            value = kvs[0].value if kvs else b""
+            self._compacted = int(value) if value.isdigit() else 0
             return False
         self._turn += 1
-        if oldest:  # else nothing is known to be old
+        if oldest > self._compacted:  # else nothing more is known to be old
+            self._compacted = oldest
             try:
                 await self._client.compact(oldest)
             except Compacted:
-                return True  # by hand, or by another server in its own interval
+                return True  # by hand
             LOG.info("etcd is compacted", revision=oldest)
         return True

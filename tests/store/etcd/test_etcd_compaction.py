@@ -190,3 +190,27 @@ async def test_intervals_that_differ(
                     young = [at for when, at in written if when > trio.current_time() - kept_s]
                     assert model.compacted <= young[0]
         assert model.compacted > written[len(written) // 2][1]
+
+
+async def test_the_key_never_names_an_older_revision(autojump_clock: MockClock) -> None:
+    """Also where the other keeps less history: what is compacted is compacted for all."""
+    async with beside_kube(10_000.0) as (model, ours, kube):
+        named = []
+        for who in (kube, kube, ours, ours, kube, kube, ours, ours):
+            model.put(b"/a", b"1")
+            await who.take_turn()
+            named.append(int(model.state()[COMPACT_REVISION].value))
+            await trio.sleep(60)
+        assert named == sorted(named)
+        assert named[-1] == model.compacted > 0
+        assert not await kube.take_turn()
+        assert kube.learned[-1] == model.compacted
+
+
+async def test_a_key_that_names_nothing(autojump_clock: MockClock) -> None:
+    """A turn is taken all the same, as by kube-apiserver, which passes over such a value."""
+    async with compacting(1) as (model, [one]):
+        model.put(COMPACT_REVISION, b"?")
+        assert not await one.take_turn()
+        assert await one.take_turn()
+        assert model.state()[COMPACT_REVISION].value.isdigit()
