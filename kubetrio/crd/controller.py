@@ -293,8 +293,8 @@ class CRDController(Reconciler):
         shared, kind = entry.shared, entry.stored
         if self._store.shared:
             self._strangers.follow(key, kind, shared)
-        heard = self._strangers.heard(key)
-        if not await self._all_settled(shared, kind) or heard != self._strangers.heard(key):
+        count = self._strangers.count(key)
+        if not await self._all_settled(shared, kind) or count != self._strangers.count(key):
             delay_s = self._delays.get(key, SETTLE_AGAIN_S)
             self._delays[key] = min(delay_s * 2, SETTLE_MOST_S)
             self.queue.add_after(key, delay_s)

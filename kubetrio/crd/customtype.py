@@ -277,8 +277,11 @@ class Settling:
         """
         group_version = GroupVersion.parse(obj["apiVersion"])
         if group_version.group != to.group:
-            said = f"{'/'.join(group_version)}, Kind={obj['kind']}"
-            why = f'{said} is unstructured and is not suitable for converting to "{to.api_version}"'
+            stranger = f"{'/'.join(group_version)}, Kind={obj['kind']}"
+            why = (
+                f"{stranger} is unstructured and is not suitable for converting to "
+                f'"{to.api_version}"'
+            )
             raise ApiError(500, "", why)
         if group_version.version not in self._shared.versions:
             why = f"request to convert CR from an invalid group/version: {obj['apiVersion']}"

@@ -28,7 +28,7 @@ class Strangers:
         self._dispatcher = dispatcher
         self._again = again
         self._ends: dict[str, Subscription] = {}
-        self._heard: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     def follow(self, name: str, kind: Kind, shared: Shared) -> None:
         """Hear of the objects of a definition from now on, until `end`.
@@ -45,20 +45,20 @@ class Strangers:
         def changed(event: Event) -> None:
             if event.type is EventType.DELETED or event.value.startswith(begin):
                 return
-            self._heard[name] += 1
+            self._counts[name] += 1
             if shared.settled:
                 shared.settled = False
                 self._again(name)
 
-        self._heard[name] = 0
+        self._counts[name] = 0
         self._ends[name] = self._dispatcher.subscribe(kind.storage_prefix, changed)
 
-    def heard(self, name: str) -> int:
+    def count(self, name: str) -> int:
         """Return how many objects of a definition have come in another version."""
-        return self._heard.get(name, 0)
+        return self._counts.get(name, 0)
 
     def end(self, name: str) -> None:
         """Hear no more of the objects of a definition."""
         if (end := self._ends.pop(name, None)) is not None:
             end()
-            del self._heard[name]
+            del self._counts[name]

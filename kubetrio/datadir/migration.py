@@ -20,7 +20,7 @@ from kubetrio.env import Env
 from kubetrio.runtime.groups import ungrouped
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.etcd.client import ClientSettings
-from kubetrio.store.etcd.dialing import Dial, TlsFiles
+from kubetrio.store.etcd.dialing import Dial, TlsFiles, check_files
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.model import Revision
 
@@ -68,9 +68,13 @@ class EtcdPlace:
         """Settings of a client.
 
         Raises:
-            MigrationError: a URL is none.
+            MigrationError: a URL is none, or a file for TLS cannot be used.
         """
         tls = TlsFiles(ca=self.ca, cert=self.cert, key=self.key)
+        try:
+            check_files(tls)
+        except ValueError as error:
+            raise MigrationError(str(error)) from error
         try:
             return ClientSettings(endpoints=self.servers, tls=tls)
         except ValueError as error:

@@ -60,11 +60,11 @@ def test_another_version_is_heard_of(shared: Shared) -> None:
     commits.commit(KEY, OWN)
     commits.commit(KEY, OTHER, EventType.DELETED)
     commits.commit("/registry/example.org/gadgets/default/g", OTHER)
-    assert (shared.settled, again, strangers.heard("widgets.example.org")) == (True, [], 0)
+    assert (shared.settled, again, strangers.count("widgets.example.org")) == (True, [], 0)
     commits.commit(KEY, OTHER)
     commits.commit(KEY, OTHER)
     assert (shared.settled, again) == (False, ["widgets.example.org"])
-    assert strangers.heard("widgets.example.org") == 2
+    assert strangers.count("widgets.example.org") == 2
 
 
 def test_no_more_is_heard_after_the_end(shared: Shared) -> None:
@@ -76,7 +76,7 @@ def test_no_more_is_heard_after_the_end(shared: Shared) -> None:
     strangers.end("widgets.example.org")
     strangers.end("widgets.example.org")
     commits.commit(KEY, OTHER)
-    assert (shared.settled, again, strangers.heard("widgets.example.org")) == (True, [], 0)
+    assert (shared.settled, again, strangers.count("widgets.example.org")) == (True, [], 0)
 
 
 @pytest.mark.parametrize(

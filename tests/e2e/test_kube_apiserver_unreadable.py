@@ -246,7 +246,7 @@ def test_watches_and_dependents_do_not_hear_of_it(setting: Setting) -> None:
         trio.run(trio.sleep, 0.1)
     setting.write(key, before)
     setting.until(setting.own, f"{path}/owner", 200)
-    seen = []
+    seen: list[tuple[str, str]] = []
     while not seen or seen[-1] != ("MODIFIED", "owner"):
         event = json.loads(stream.readline())
         seen.append((event["type"], event["object"]["metadata"]["name"]))

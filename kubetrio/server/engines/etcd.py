@@ -14,7 +14,7 @@ from kubetrio.storagevalues.written import WrittenValues
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
-from kubetrio.store.etcd.dialing import TlsFiles
+from kubetrio.store.etcd.dialing import TlsFiles, check_files
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Store
@@ -55,16 +55,13 @@ async def opened_encrypted(
 @asynccontextmanager
 async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Store]:
     storage = config.storage
+    tls = TlsFiles(ca=storage.etcd_cafile, cert=storage.etcd_certfile, key=storage.etcd_keyfile)
     try:
+        await env.run_blocking(check_files, tls)
         objects = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
         mapping = replace(objects, values=WrittenValues(objects.values))
         settings = ReplicaSettings(
-            client=ClientSettings(
-                endpoints=storage.etcd_servers,
-                tls=TlsFiles(
-                    ca=storage.etcd_cafile, cert=storage.etcd_certfile, key=storage.etcd_keyfile
-                ),
-            ),
+            client=ClientSettings(endpoints=storage.etcd_servers, tls=tls),
             lease_reuse_s=storage.lease_reuse_s,
             compaction_interval_s=storage.compact_interval_s,
             history_window_s=storage.history_window_s,

@@ -20,6 +20,8 @@ import trio
 
 from kubetrio.env import Env
 from kubetrio.store.etcd.errors import Code, EtcdError, Unauthenticated, Unavailable
+from kubetrio.tls import pki
+from kubetrio.tls.certificates import authorities
 from kubetrio.transport import PlainTransport, TlsTransport, Transport, keep_alive
 
 DEFAULT_PORT: Final = 2379
@@ -39,6 +41,35 @@ class TlsFiles:
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
+
+
+def check_files(files: TlsFiles) -> None:
+    """See that files for TLS can be used, so that one that cannot is told at once.  Blocking.
+
+    Args:
+        files: as flags name them.
+
+    Raises:
+        ValueError: one cannot; the text names its flag.
+
+    Source: go.etcd.io/etcd/client/pkg/v3/transport/listener.go (`TLSInfo.baseConfig`).
+    """
+    if files.ca is not None:
+        try:
+            authorities(files.ca.read_bytes())
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ValueError(f"cannot read --etcd-cafile {files.ca}: {why}") from error
+        except ValueError as error:
+            raise ValueError(f"cannot use --etcd-cafile {files.ca}: {error}") from error
+    if (files.cert is None) != (files.key is None):
+        raise ValueError("--etcd-certfile and --etcd-keyfile: one is no use without the other")
+    if files.cert is not None and files.key is not None:
+        flag = "--etcd-certfile and --etcd-keyfile"
+        try:
+            pki.load_user_supplied(files.cert, files.key, flag)
+        except pki.PkiError as error:
+            raise ValueError(f"{flag}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +216,8 @@ def _words(error: OSError) -> str:
         return "no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
+    if isinstance(error, ssl.SSLEOFError):
+        return "the peer ended TLS without a word, as for a certificate that it does not trust"
     if isinstance(error, ssl.SSLError):
         return (error.reason or str(error)).lower().replace("_", " ")
     if error.errno:

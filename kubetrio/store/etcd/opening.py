@@ -88,7 +88,10 @@ async def open_store(
             store.trusts_progress = trusts_progress((await client.status()).version)
             await feed.load()
         except EtcdError as error:
-            raise StoreUnavailable(f"etcd: {error}; --etcd-servers says where it is") from error
+            where = "--etcd-servers says where it is"
+            if any(url.startswith(("https:", "unixs:")) for url in client.endpoints):
+                where += ", --etcd-cafile and --etcd-certfile who is trusted"
+            raise StoreUnavailable(f"etcd: {error}; {where}") from error
         nursery.start_soon(feed.run, name="watch of etcd")
         compactor = Compactor(client, settings.compaction_interval_s, settings.history_window_s)
         nursery.start_soon(compactor.run, name="compaction of etcd")

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.store.etcd.dialing import Endpoint, TlsFiles, broken, context_of, endpoint_of
+from kubetrio.store.etcd.dialing import (
+    Endpoint,
+    TlsFiles,
+    broken,
+    check_files,
+    context_of,
+    endpoint_of,
+)
 from kubetrio.store.etcd.errors import Unauthenticated, Unavailable
 from kubetrio.tls.pki import Pki
 
@@ -52,6 +59,29 @@ def test_files(certificates: Pki, tmp_path: Path) -> None:
     for files in (TlsFiles(absent), TlsFiles(certificates.ca.cert, absent, admin.key)):
         with pytest.raises(Unavailable, match=f"cannot read .*{absent}"):
             context_of(files)
+
+
+def test_files_are_checked_before_anything_is_dialled(certificates: Pki, tmp_path: Path) -> None:
+    """What cannot be used is told with its flag and its name."""
+    ca, admin = certificates.ca.cert, certificates.admin
+    check_files(TlsFiles())
+    check_files(TlsFiles(ca, admin.cert, admin.key))
+    absent, garbage = tmp_path / "absent", tmp_path / "garbage"
+    garbage.write_text("no certificate")
+    pair = "--etcd-certfile and --etcd-keyfile"
+    for files, text in (
+        (TlsFiles(absent), f"cannot read --etcd-cafile {absent}: No such file or directory"),
+        (TlsFiles(tmp_path), f"cannot read --etcd-cafile {tmp_path}: Is a directory"),
+        (TlsFiles(garbage), f"cannot use --etcd-cafile {garbage}: "),
+        (TlsFiles(ca, admin.cert), f"{pair}: one is no use without the other"),
+        (TlsFiles(ca, None, admin.key), f"{pair}: one is no use without the other"),
+        (TlsFiles(ca, absent, admin.key), f"{pair}: cannot read {absent}: No such file"),
+        (TlsFiles(ca, garbage, admin.key), f"{pair}: {garbage} holds no PEM certificate"),
+        (TlsFiles(ca, admin.cert, garbage), f"{pair}: {garbage} holds no PEM private key"),
+        (TlsFiles(ca, admin.cert, certificates.serving.key), f"{pair}: the key in .* not belong"),
+    ):
+        with pytest.raises(ValueError, match=f"^{text}"):
+            check_files(files)
 
 
 def test_connections_that_broke() -> None:
