@@ -1,6 +1,7 @@
 """Every operation of a store on its disk fails once, and power is lost behind every one of them.
 
 python fuzz/disk_faults.py --all --seed 1
+python fuzz/disk_faults.py --each --seed 1
 python fuzz/disk_faults.py --seconds 60 --seed 1
 
 A workload is lives of a store, one behind the other, of at least 500 writes (creations, updates,
@@ -16,7 +17,8 @@ And behind each operation power is lost: the disk is made as it may be then, wit
 synced, with all of it, with some of it, with torn writes.  The store opens, and has all that was
 answered and announced, in whole transactions.
 
-With --seconds the points are drawn at random, in place of all.
+With --each an operation fails in one way, by turns, which takes a third of the time of --all.  With
+--seconds the points are drawn at random.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from trio.testing import MockClock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fuzz.disk_images import SOME, WAYS, Platter, read_files, write_files
+from fuzz.disk_images import LOST, SOME, WAYS, Platter, read_files, write_files
 from fuzz.disk_lives import Broken, Life, Witness, check, live, require
 from fuzz.disk_ops import FAULTS_OF, Disk, Fault, Kind, Op, descriptors_kept
 from kubetrio.env import monotonic, seeded
@@ -87,6 +89,11 @@ class Counts:
 
     numbers: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+
+    def found(self, text: str) -> None:
+        """Note a problem."""
+        self.problems.append(text)
+        print(text, flush=True)
 
     def text(self) -> str:
         """All of it, a line each."""
@@ -169,10 +176,8 @@ def fail(folder: Path, given: Recorded, number: int, fault: Fault, counts: Count
         platter = Platter(given.base)
         for each in disk.ops[: witness.worked or len(disk.ops)]:
             platter.apply(each)
-        for way in (WAYS[0], SOME):
-            image = platter.image(way, seeded(number).rng)
-            if image:
-                _look(folder, image, life, witness, heads)
+        if image := platter.image((LOST, SOME)[number % 4 == 0], seeded(number).rng):
+            _look(folder, image, life, witness, heads)
         counts.numbers[f"fault: {fault.value} of {op.kind.value}"] += 1
         counts.numbers["faults: writes that were answered and are there"] += len(witness.answered)
         for what in ("StoreUnavailable", "StoreFull", "undecided", "unread"):
@@ -180,9 +185,9 @@ def fail(folder: Path, given: Recorded, number: int, fault: Fault, counts: Count
         counts.numbers["faults: starts that were refused"] += not witness.started
         counts.numbers["faults: stores that ended at a failed sync"] += broken
     except (Broken, AssertionError, trio.TooSlowError) as error:
-        counts.problems.append(f"{title}: {error!r}")
+        counts.found(f"{title}: {error!r}")
     except Exception as error:  # noqa: BLE001  (told, with how to repeat it)
-        counts.problems.append(f"{title}: {error!r}")
+        counts.found(f"{title}: {error!r}")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -265,7 +270,7 @@ def lose_power(
                 counts.numbers["crashes: writes under way that were kept"] += newest - least
                 counts.numbers["crashes: announced writes that are there"] += least - seen.revision
             except (Broken, AssertionError, trio.TooSlowError) as error:
-                counts.problems.append(
+                counts.found(
                     f"--seed {life.seed} --life {life.number} --crash {number} ({way}): {error!r}"
                 )
 
@@ -278,10 +283,31 @@ def every_fault(given: Recorded) -> Iterator[tuple[int, Fault]]:
             yield number, Fault.REFUSED
 
 
-def enumerate_all(folder: Path, recorded: Sequence[Recorded], counts: Counts) -> None:
-    """Try everything."""
+def one_fault_each(given: Recorded) -> Iterator[tuple[int, Fault]]:
+    """Numbers of the operations of a life with one of their faults: each of them by turns."""
+    faults: dict[int, list[Fault]] = {}
+    for number, fault in every_fault(given):
+        faults.setdefault(number, []).append(fault)
+    for number, some in faults.items():
+        yield number, some[(number + given.life.number) % len(some)]
+
+
+def enumerate_all(
+    folder: Path,
+    recorded: Sequence[Recorded],
+    counts: Counts,
+    chosen: Callable[[Recorded], Iterator[tuple[int, Fault]]],
+) -> None:
+    """Try everything.
+
+    Args:
+        folder: for files.
+        recorded: lives.
+        counts: told.
+        chosen: numbers of the operations of a life that fail, and how.
+    """
     for given in recorded:
-        for number, fault in every_fault(given):
+        for number, fault in chosen(given):
             fail(folder, given, number, fault, counts)
         lose_power(folder, given, counts)
         told = f"life {given.life.number}: {sum_of(counts, 'fault: ')} faults, "
@@ -317,7 +343,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lives", type=int, default=LIVES, help="of the workload")
-    parser.add_argument("--all", action="store_true", help="every point, instead of --seconds")
+    parser.add_argument("--all", action="store_true", help="every point, in each way")
+    parser.add_argument("--each", action="store_true", help="every point, in one way each")
     parser.add_argument("--life", type=int, help="only this one")
     parser.add_argument("--operation", type=int, help="only this one fails, with --life")
     parser.add_argument("--crash", type=int, help="only behind so many operations, with --life")
@@ -337,8 +364,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     fail(folder, recorded[0], number, fault, counts)
         elif options.crash is not None:
             lose_power(folder, recorded[0], counts, frozenset({options.crash}))
-        elif options.all or options.life is not None:
-            enumerate_all(folder, recorded, counts)
+        elif options.all or options.each or options.life is not None:
+            chosen = one_fault_each if options.each else every_fault
+            enumerate_all(folder, recorded, counts, chosen)
         else:
             draw(folder, recorded, counts, options.seed, monotonic() + options.seconds)
     logging.disable(logging.NOTSET)

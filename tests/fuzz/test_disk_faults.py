@@ -57,6 +57,19 @@ def test_each_sort_of_operation_fails_once(tmp_path: Path, recorded: list[Record
     assert counts.numbers["faults: answers StoreUnavailable"] > 0
 
 
+def test_no_read_sees_what_a_failed_sync_of_the_journal_left(
+    tmp_path: Path, recorded: list[Recorded]
+) -> None:
+    """Readers share the connection there, and one that waited for it saw the write."""
+    counts = Counts()
+    given = recorded[2]
+    syncs = [number for number, op in enumerate(given.points) if op.by == "ring"]
+    for number in syncs[:8]:
+        fail(tmp_path, given, number, Fault.EIO, counts)
+    assert counts.problems == []
+    assert counts.numbers["faults: stores that ended at a failed sync"] == 8
+
+
 def test_power_is_lost(tmp_path: Path, recorded: list[Recorded]) -> None:
     """What was announced is there, in whole transactions."""
     counts = Counts()

@@ -106,17 +106,9 @@ class _Flight:
     """
 
     __slots__ = (
-        "_landed",
-        "answers",
-        "batch",
-        "before",
-        "began",
-        "bug",
-        "events",
-        "open",
-        "size",
-        "syncing",
-    )
+        "_landed", "answers", "batch", "before", "began", "bug",
+        "events", "open", "size", "syncing",
+    )  # fmt: skip
 
     def __init__(self, batch: Sequence[_Write], before: Revision) -> None:
         self.batch = batch
@@ -167,6 +159,7 @@ class Commits:
 
     Attributes:
         log_anew: whether the next commit may begin the log anew, which takes a sync of its own.
+        broken: whether a sync failed, so that what was written last may not be read.
         commits, writes, largest_batch: numbers of what was committed.
     """
 
@@ -200,7 +193,7 @@ class Commits:
         self._joined = 0.0  # when the queue last grew during a flight
         self._landed = 0.0  # when the last flight did
         self._closed = False
-        self.log_anew = False
+        self.log_anew = self.broken = False
         self.commits = 0
         self.writes = 0
         self.largest_batch = 0
@@ -271,10 +264,15 @@ class Commits:
         return size <= INLINE_BYTES and not self.log_anew and self._writer.quick
 
     async def settled(self) -> None:
-        """Wait until what can be read is durable: the flight that there is has landed."""
-        flight = self._flight
-        if flight is not None:
-            await flight.wait()
+        """Wait until what can be read is durable: the flight that there is has landed.
+
+        Raises:
+            StoreClosed: it never will be, for a sync failed.
+        """
+        if self._flight is not None:
+            await self._flight.wait()
+        if self.broken:
+            raise StoreClosed
 
     async def run(self) -> NoReturn:
         """Commit what is submitted until cancelled; then nothing more is taken."""
@@ -450,7 +448,7 @@ class Commits:
             except OSError as error:
                 failure = error
                 flight.fail(partial(errors.StoreUndecided, str(error)))  # the log has it
-                self._closed = True
+                self._closed = self.broken = True
         else:  # a long queue must not keep the event loop
             await trio.lowlevel.cancel_shielded_checkpoint()
         try:

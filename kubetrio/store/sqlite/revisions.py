@@ -23,7 +23,7 @@ from kubetrio.observe.logs import Log
 from kubetrio.runtime.supervise import run_forever_with_backoff
 from kubetrio.store.announcing import CommitHooks
 from kubetrio.store.arrivals import Arrivals, SoleWriter
-from kubetrio.store.errors import StoreError, StoreUnavailable
+from kubetrio.store.errors import StoreClosed, StoreError, StoreUnavailable
 from kubetrio.store.model import (
     Change,
     CommitHook,
@@ -202,9 +202,13 @@ class SqliteStore(SoleWriter):
 
     async def _turn(self) -> None:
         """Where readers share the writing connection, wait until it is free; then do not wait."""
-        if self._shared and not self._writer_slot.value:
+        if not self._shared:
+            return
+        if not self._writer_slot.value:
             async with self._writer_slot:
                 pass
+        if self._commits.broken:
+            raise StoreClosed
 
     async def get(self, key: str, *, at: Revision | None = None) -> KeyValue | None:
         """One key; see `Store.get`.  Not a checkpoint: a row takes microseconds."""
@@ -308,6 +312,8 @@ class SqliteStore(SoleWriter):
     async def _long_read(self, read: Callable[[Reader], T]) -> T:
         if self._shared:
             async with self._writer_slot:
+                if self._commits.broken:
+                    raise StoreClosed
                 try:
                     with trio.CancelScope(shield=True):  # the thread has the connection
                         return await self._env.run_blocking(read, self._reader)
