@@ -91,6 +91,10 @@ class RequestInfo(NamedTuple):
     unfinished: bool = False
 
 
+UNREAD = RequestInfo(is_resource=False, verb="", path="")
+"""Of a request that ended before its path was read."""
+
+
 def _path_parts(path: str) -> list[str]:
     stripped = path.strip("/")
     return stripped.split("/") if stripped else []
@@ -307,8 +311,8 @@ class Request:
     ready: bool = False
     given: Any = None
     # filled in by the stages
-    info: RequestInfo = field(init=False)
-    query: Mapping[str, str] = field(init=False)
+    info: RequestInfo = field(init=False, default=UNREAD)
+    query: Mapping[str, str] = field(init=False, default_factory=dict)
     resource: Kind | None = field(init=False, default=None)
     user: UserInfo = field(init=False, default=ANONYMOUS)
     audit_id: str = field(init=False, default="")

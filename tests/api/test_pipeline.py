@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from kubetrio.api import routing
+from kubetrio.api.request import Request
 from kubetrio.observe.logs import LOGGER, TextFormatter
 from kubetrio.resources.operations import Operations
 from kubetrio.resources.writes import Written
@@ -115,6 +116,19 @@ async def test_a_bug_costs_one_request(
     assert "request failed" in caplog.text
     monkeypatch.undo()
     assert (await client.request("GET", CONFIGMAPS)).status == 200
+
+
+async def test_a_bug_before_the_path_is_read_is_answered_too(
+    server: InProcess, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory ran out there, say: the answer is counted and sent all the same."""
+
+    def broken(_: Request) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(server.api, "_stages", (broken,))
+    answer = await client.request("GET", CONFIGMAPS)
+    assert (answer.status, answer.json()["reason"]) == (500, "InternalError")
 
 
 async def test_the_log_of_a_bug_says_where_it_is_and_no_secret(
