@@ -32,6 +32,9 @@ PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
 NO_LIMIT = -1
 COUNTED_BACK = 1000  # revisions that are cheaper to look at than what they replaced
 MAPPED_BYTES = (1 << 31) - (1 << 16)  # of the file; SQLite takes no more (SQLITE_MAX_MMAP_SIZE)
+UNMAPPED_FROM = 32 * 1024 * 1024
+"""Bytes of lists after which the file is mapped anew: what they touched would stay resident, which
+looks as if the process had grown by all that was ever listed."""
 MAPPED_FROM = 256  # reads of one snapshot: after a commit SQLite maps the file anew
 UNREAD = 64  # commits without a read between, after which no snapshot is taken for those who might
 SNAPSHOT_KEPT = contextlib.nullcontext()
@@ -67,6 +70,7 @@ class Reader:
         self._connection.pragma("query_only", 1)
         self._maps = maps and sys.maxsize > 1 << 32  # 32 bits have no addresses to spare
         self._reads = 0  # of the snapshot that is kept
+        self._listed = 0  # bytes that lists have read since the file was mapped
         self._keeps = False
         self._apart = True
         self._unread = 0  # commits since the last read
@@ -118,6 +122,16 @@ class Reader:
         """Map so much of the file, if it is mapped at all; 0 to read it by system calls again."""
         if self._maps:
             self._connection.pragma("mmap_size", size)
+            self._listed = 0
+
+    def _note_listed(self, size: int) -> None:
+        """Count what a list has read."""
+        if self._reads < MAPPED_FROM or not self._maps:
+            return
+        self._listed += size
+        if self._listed > UNMAPPED_FROM:
+            self._map(0)
+            self._map(MAPPED_BYTES)
 
     def _one_snapshot(self) -> AbstractContextManager[object]:
         """Several statements in the block see one state."""
@@ -186,10 +200,12 @@ class Reader:
             else:
                 cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
             items: list[KeyValue] = []
+            size = 0
             if max_bytes:
-                size = 0
                 for row in cursor:
                     if size >= max_bytes:
+                        cursor.close()
+                        self._note_listed(size)
                         return RangeResult(revision, items, more=True)
                     items.append(KeyValue(*row))
                     size += len(row[1])
@@ -197,6 +213,7 @@ class Reader:
                         break
             else:
                 items = [KeyValue(*row) for row in cursor]
+        self._note_listed(size)
         more = bool(limit) and len(items) > limit
         return RangeResult(revision, items[:limit] if more else items, more)
 
@@ -231,6 +248,7 @@ class Reader:
             behind = keys.after(last)
             exists = sql.EXISTS_NOW if at is None else sql.EXISTS_AT
             more = bool(execute(exists, (behind.start, behind.end, *when)).get)
+        self._note_listed(len(body))
         return JoinResult(revision, body, count, last, more)
 
     def size(self, key: str) -> int:
@@ -323,6 +341,9 @@ class SharedReader(Reader):
         return self.get(key, None)
 
     def _begin(self) -> None:
+        pass
+
+    def _note_listed(self, size: int) -> None:
         pass
 
     def _one_snapshot(self) -> AbstractContextManager[object]:

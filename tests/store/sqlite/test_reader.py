@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,14 @@ from kubetrio.store.errors import Compacted, FutureRevision
 from kubetrio.store.model import Range, Stamped
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.reader import MAPPED_BYTES, MAPPED_FROM, PAGE_PROBE, UNREAD, Reader
+from kubetrio.store.sqlite.reader import (
+    MAPPED_BYTES,
+    MAPPED_FROM,
+    PAGE_PROBE,
+    UNMAPPED_FROM,
+    UNREAD,
+    Reader,
+)
 from kubetrio.store.sqlite.recovery import open_writer
 from kubetrio.store.sqlite.writer import Writer
 
@@ -198,6 +206,42 @@ def test_the_file_is_mapped_while_there_are_reads_only(tmp_path: Path, writer: W
             assert mapped_bytes(reader) == (MAPPED_BYTES if sys.maxsize > 1 << 32 else 0)
             reader.renew()
             assert mapped_bytes(reader) == 0
+    finally:
+        reader.close()
+
+
+def resident_of(path: Path) -> int:
+    """Bytes of a mapped file that count as memory of this process."""
+    found = re.findall(
+        rf"^\S+ \S+ \S+ \S+ \d+ +{path}\n(?:\S+: .*\n)*?Rss: +(\d+) kB",
+        Path("/proc/self/smaps").read_text(),
+        re.MULTILINE,
+    )
+    return sum(map(int, found)) * 1024
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/self/smaps")
+def test_lists_leave_little_of_a_mapped_file_resident(tmp_path: Path, writer: Writer) -> None:
+    """The file is mapped anew each time that lists have read so much of it."""
+    path = tmp_path / database.FILE_NAME
+    writer.begin(1000)
+    for number in range(48):
+        writer.create(f"k{number:02d}", Stamped(b"", b"x" * (1 << 20)))
+    writer.commit()
+    writer.checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    reader = Reader(path, maps=True)
+    try:
+        reader.keep(True)
+        for _ in range(MAPPED_FROM):
+            reader.get("k", None)
+        keys, most = ALL, 0
+        for _ in range(48):
+            page = reader.join(keys, 0, b",", None, 1, 1 << 20)
+            assert page.count == 1
+            keys = keys.after(page.last_key)
+            most = max(most, resident_of(path))
+        assert most <= UNMAPPED_FROM + (2 << 20)
+        assert most > UNMAPPED_FROM // 2  # else it was not mapped at all
     finally:
         reader.close()
 
