@@ -36,6 +36,7 @@ from kubetrio.api.response import AnyResponse, Channel, Response, StreamResponse
 from kubetrio.api.routing import check_name
 from kubetrio.machinery.asking import Client
 from kubetrio.machinery.status import ApiError, bad_request, not_found, success
+from kubetrio.resources import sending
 from kubetrio.resources.operations import check_named
 from kubetrio.resources.paging import Rest
 from kubetrio.resources.readcounts import ReadCounts
@@ -130,13 +131,19 @@ def _stream_list(
     begin: bytes,
     rest: Rest,
 ) -> Callable[[Channel], Awaitable[None]]:
+    begun = [begin]
+
     async def run(channel: Channel) -> None:
-        body, more = begin, True
+        body, more, before = begun.pop(), True, b""
         while True:
-            if body:
-                await channel.send(channel.frame(body))
+            if more and len(before) + len(body) < sending.FEW_BYTES:
+                before += body
+            elif body or before:
+                await sending.send(channel, body, before)
+                before = b""
             if not more:
                 return
+            body = b""  # let go of while the next piece is read
             body, more = await rest.next()
             if late := await finished(storage.listing, edge.off_loop, request, encoder):
                 body += late  # else the very piece that is kept, which may be compressed already

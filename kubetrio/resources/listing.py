@@ -21,8 +21,16 @@ from kubetrio.resources.continuetokens import (
     encode_token,
     expired_token,
 )
+from kubetrio.resources.countedlists import (
+    ItemMaking,
+    RestOfCounted,
+    RestOfKept,
+    Room,
+    counted,
+)
 from kubetrio.resources.paging import Page, Pager, Rest, RestOfList
-from kubetrio.resources.readcounts import ReadCounts
+from kubetrio.resources.readcounts import ListReads, ReadCounts
+from kubetrio.resources.recentreads import RecentReads
 from kubetrio.resources.representation import Encoder, ItemForm, ListMeta
 from kubetrio.resources.segments.cache import SegmentCache
 from kubetrio.resources.segments.lists import ListRequest, RestOfPieces, SegmentedLists
@@ -32,10 +40,13 @@ from kubetrio.resources.shared import Shared
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
 from kubetrio.store.errors import Compacted, StoreError
-from kubetrio.store.model import KeyValue, Range, Revision, Store
+from kubetrio.store.model import KeyValue, Range, RangeResult, Revision, Store
 from kubetrio.watch.hub import Hub
 from kubetrio.watch.window import Batch
 
+RECENT_SHARE = 10
+"""What lists share that are under way, each of three sorts: one for so many bytes of segments."""
+WAITING_BYTES = 32 * 1024 * 1024
 FUTURE_WAIT_S = 3.0  # how long a read waits for a revision that does not exist yet
 
 
@@ -113,21 +124,27 @@ class Listing:
         store: where to read; its reads of the newest state are consistent.
         hub: tells when a revision has come.
         segments_bytes: of collections that are kept in memory, 0 for none.
+        waiting_bytes: of lists that say in front how large they are, until they are sent.
 
     Attributes:
         segments: lists that are cut from what is in memory.
+        recent: what lists that are read from the store have just read.
         turns: held for a moment's work on the objects of a list, by one list at a time.
         counts: of lists, and of events of watches.
         conversions: of events, under way for watches that are equal in what they see.
     """
 
-    def __init__(self, store: Store, hub: Hub, segments_bytes: int = 0) -> None:
+    def __init__(
+        self, store: Store, hub: Hub, segments_bytes: int = 0, waiting_bytes: int = WAITING_BYTES
+    ) -> None:
         self._store = store
         self._cached = store.cached
         self._hub = hub
         self.turns = trio.Lock()
         cache = SegmentCache(store, segments_bytes)
         self.segments = SegmentedLists(store, cache, self.turns)
+        self.recent = RecentReads(segments_bytes // RECENT_SHARE)
+        self._room = Room(waiting_bytes)
         self.counts = ReadCounts()
         self.conversions: Shared[tuple[Batch, ApiError | None]] = Shared()
 
@@ -210,6 +227,10 @@ class Listing:
             begun = await self._from_memory(pager, resource, prefix, options, encoder, beside)
             if begun is not None:
                 return begun
+            form = encoder.counted_form()
+            if form is not None:
+                making = ItemMaking(form, self.turns, beside, self.recent.items)
+                return await self._counted(resource, prefix, options, encoder, pager, making)
             # A conversion may fail, and there is no Status once an answer has begun.
             if options.limit or encoder.converts is not None:
                 return await self._limited(pager, prefix, options, encoder)
@@ -220,8 +241,35 @@ class Listing:
         begin = writer.open(ListMeta(resource_version=str(page.revision)))
         begin += await pager.written(page, writer)
         if page.more:
-            return begin, RestOfList(pager, writer)
+            return begin, RestOfList(pager, writer, under_way=self.recent.begin())
         return begin + writer.close(), None
+
+    async def _counted(
+        self,
+        resource: Kind,
+        prefix: str,
+        options: ListOptions,
+        encoder: Encoder,
+        pager: Pager,
+        making: ItemMaking,
+    ) -> tuple[bytes, Rest | None]:
+        """What `open` returns, of a list that says in front how large it is."""
+        keys, limit, under_way = pager.keys, options.limit, self.recent.begin()
+        whole = await counted(pager, limit, making, self._room)
+        meta = await self._meta(pager, whole.page, prefix, options)
+        if not whole.count:
+            writer = encoder.list_writer()
+            return writer.open(meta) + writer.close(), None
+        items = whole.items
+        begin, end = making.form.around(meta, whole.count, items.size)
+        if not items.whole:
+            position = Position(whole.page.revision, "")
+            again = self._pager(resource, keys, position, options, encoder, ListReads())
+            return begin, RestOfCounted(whole, again, making, end, under_way)
+        if items.size > paging.CHUNK_BYTES:
+            return begin, RestOfKept(items, end)
+        pieces = iter(items.pop, None)
+        return b"".join([begin, *pieces, end]), None
 
     async def _from_memory(
         self,
@@ -278,11 +326,14 @@ class Listing:
         position: Position,
         options: ListOptions,
         encoder: Encoder,
+        reads: ListReads | None = None,
     ) -> Pager:
-        reads = self.counts.lists(resource.group_resource)
-        reads.lists += 1
+        if reads is None:
+            reads = self.counts.lists(resource.group_resource)
+            reads.lists += 1
         store = self._store if _fresh(resource, options) else self._cached
-        return Pager(store, keys, position.revision, encoder, options.selection, self.turns, reads)
+        at, selection = position.revision, options.selection
+        return Pager(store, keys, at, encoder, selection, self.turns, reads, self.recent)
 
     async def _begin(
         self, resource: Kind, namespace: str, options: ListOptions
@@ -384,7 +435,14 @@ class Listing:
         return translate(error, resource.group_resource, "")
 
     async def snapshot(
-        self, prefix: str, limit: int, after: str, at: Revision | None, *, cached: bool = False
+        self,
+        prefix: str,
+        limit: int,
+        after: str,
+        at: Revision | None,
+        *,
+        cached: bool = False,
+        max_bytes: int = paging.SELECT_BYTES,
     ) -> tuple[Sequence[KeyValue], bool, Revision]:
         """Objects of a prefix (or one key) in steps, for initial watch events and deletions.
 
@@ -394,10 +452,16 @@ class Listing:
             after: key after which to go on.
             at: revision to read, None for the newest.
             cached: whether the newest may be what has been announced here.
+            max_bytes: of these objects, but for the last one.
         """
         keys = Range.prefix(prefix) if prefix.endswith("/") else Range.single(prefix)
         if after:
             keys = keys.after(after)
         store = self._cached if cached else self._store
-        result = await store.range(keys, at=at, limit=limit, max_bytes=paging.SELECT_BYTES)
+
+        async def read() -> RangeResult:
+            return await store.range(keys, at=at, limit=limit, max_bytes=max_bytes)
+
+        asked = (keys, at, limit, max_bytes)
+        result = await (read() if at is None else self.recent.ranges.get(asked, read))
         return result.items, result.more, result.revision

@@ -18,9 +18,10 @@ import trio
 
 from kubetrio.resources.conversion import shown
 from kubetrio.resources.readcounts import ListReads
+from kubetrio.resources.recentreads import RecentReads, UnderWay
 from kubetrio.resources.representation import Encoder, ListWriter
 from kubetrio.resources.selection import Selection
-from kubetrio.store.model import KeyValue, Range, Reading, Revision
+from kubetrio.store.model import JoinResult, KeyValue, Range, RangeResult, Reading, Revision
 
 T = TypeVar("T")
 
@@ -85,6 +86,23 @@ def to_look_into(values: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
     return slices(values, LOOK_BYTES, LOOK_KEYS, _size_of)
 
 
+def merged(items: Sequence[bytes]) -> list[bytes]:
+    """Items in fewer pieces: large ones alone, small ones joined."""
+    pieces: list[bytes] = []
+    small: list[bytes] = []
+    for item in items:
+        if len(item) < LOOK_BYTES:
+            small.append(item)
+            continue
+        if small:
+            pieces.append(b"".join(small))
+            small = []
+        pieces.append(item)
+    if small:
+        pieces.append(b"".join(small))
+    return pieces
+
+
 def _size_of(value: KeyValue) -> int:
     return len(value.value)
 
@@ -105,6 +123,7 @@ class Pager:
         selection: selectors, None for everything.
         turns: of all lists.
         reads: counts what is read.
+        recent: what lists that are under way have read, None to read alone.
     """
 
     def __init__(
@@ -116,13 +135,16 @@ class Pager:
         selection: Selection | None,
         turns: trio.Lock,
         reads: ListReads,
+        recent: RecentReads | None = None,
     ) -> None:
         self._store = store
+        self._recent = recent
         self._turns = turns
         self.reads = reads
         self.keys = keys
         self.at = at
         self.more = True
+        self._begun = False  # a first read says whether history still has the revision
         self._encoder = encoder
         self._selection = selection
 
@@ -146,7 +168,7 @@ class Pager:
     async def written(self, page: Page, writer: ListWriter) -> bytes:
         """A page as a writer puts it; where that means work, other tasks have their turn."""
         if not page.values:
-            return writer.joined(page.body)
+            return writer.lead() + page.body if page.body else b""
         if self._encoder.stored:
             return writer.items(page.values)
         parts: list[bytes] = []
@@ -156,14 +178,24 @@ class Pager:
         return b"".join(parts)
 
     async def _joined(self, limit: int, max_bytes: int) -> Page:
-        result = await self._store.join(
-            self.keys,
-            skip=self._encoder.skip,
-            separator=self._encoder.separator,
-            at=self.at,
-            limit=limit,
-            max_bytes=max_bytes,
-        )
+        keys, at, encoder = self.keys, self.at, self._encoder
+
+        async def read() -> JoinResult:
+            return await self._store.join(
+                keys,
+                skip=encoder.skip,
+                separator=encoder.separator,
+                at=at,
+                limit=limit,
+                max_bytes=max_bytes,
+            )
+
+        if self._recent is None or not self._begun:
+            result = await read()
+            self._begun = True
+        else:
+            asked = (keys, at, encoder.skip, encoder.separator, limit, max_bytes)
+            result = await self._recent.pages.get(asked, read)
         self.reads.read(result.count, result.count)
         return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
@@ -175,7 +207,7 @@ class Pager:
             want = SELECT_KEYS
             if limit and self._selection is None:
                 want = min(limit - len(selected), SELECT_KEYS)
-            result = await self._store.range(keys, at=at, limit=want, max_bytes=SELECT_BYTES)
+            result = await self._range(keys, at, want, min(max_bytes, SELECT_BYTES))
             at = result.revision
             last, more = "", result.more
             there = result.items
@@ -198,6 +230,18 @@ class Pager:
             if not more or (limit and len(selected) >= limit) or size >= max_bytes:
                 return Page(at, b"", selected, len(selected), last, more)
             await trio.lowlevel.checkpoint()
+
+    async def _range(
+        self, keys: Range, at: Revision | None, limit: int, max_bytes: int
+    ) -> RangeResult:
+        async def read() -> RangeResult:
+            return await self._store.range(keys, at=at, limit=limit, max_bytes=max_bytes)
+
+        if self._recent is None or not self._begun:
+            result = await read()
+            self._begun = True
+            return result
+        return await self._recent.ranges.get((keys, at, limit, max_bytes), read)
 
     def _choose(self, items: Sequence[KeyValue], limit: int) -> Sequence[KeyValue]:
         """What is selected of some objects, at most `limit` of them (0: any number)."""
@@ -223,20 +267,33 @@ class RestOfList:
         pager: reads on, and encodes.
         writer: has written the beginning.
         pages: pages that are read already, when they are all; None to read on to the end.
+        under_way: says that the list is under way.
     """
 
     def __init__(
-        self, pager: Pager, writer: ListWriter, pages: Sequence[Page] | None = None
+        self,
+        pager: Pager,
+        writer: ListWriter,
+        pages: Sequence[Page] | None = None,
+        under_way: UnderWay | None = None,
     ) -> None:
         self._pager = pager
+        self._under_way = under_way
+        self._body = b""
         self._writer = writer
         self._pages = None if pages is None else iter(pages)
         self._tail: Iterator[bytes] | None = None
 
     async def next(self) -> tuple[bytes, bool]:
         """The next bytes, perhaps none, and whether more follow."""
+        if self._body:
+            body, self._body = self._body, b""
+            return body, True
         if self._tail is None:
             page = await self._page()
+            if page is not None and page.body:
+                self._body = page.body  # as it was read, for other lists may send the same
+                return self._writer.lead(), True
             if page is not None:
                 return await self._pager.written(page, self._writer), True
             self._tail = self._writer.tail()

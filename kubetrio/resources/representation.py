@@ -52,8 +52,8 @@ class ListWriter(Protocol):
         """What comes in front of the first item."""
         ...
 
-    def joined(self, body: bytes) -> bytes:
-        """Items that the store joined, for encoders that take stored bytes."""
+    def lead(self) -> bytes:
+        """What comes in front of items that the store joined, for encoders of stored bytes."""
         ...
 
     def items(self, values: Sequence[KeyValue]) -> bytes:
@@ -176,6 +176,10 @@ class Encoder(Protocol):
 
     def list_form(self) -> ItemForm | None:
         """How a list is written item by item, None where it cannot be."""
+        ...
+
+    def counted_form(self) -> ItemForm | None:
+        """The same of lists that say in front how large they are; None for all others."""
         ...
 
     def state_form(self) -> ItemForm | None:

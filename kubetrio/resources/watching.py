@@ -13,6 +13,7 @@ Source: docs "API concepts", efficient detection of changes, streaming lists, bo
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +24,19 @@ import trio
 
 from kubetrio.machinery.names import GroupResource
 from kubetrio.machinery.status import ApiError, expired, internal_error
+from kubetrio.resources import sending
 from kubetrio.resources.conversion import as_far_as_possible
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import restamp
-from kubetrio.resources.paging import SELECT_KEYS, to_encode, to_look_into, turn
+from kubetrio.resources.paging import (
+    CHUNK_BYTES,
+    LOOK_BYTES,
+    SELECT_KEYS,
+    merged,
+    to_encode,
+    to_look_into,
+    turn,
+)
 from kubetrio.resources.readcounts import Frames, Sent
 from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
@@ -274,7 +284,7 @@ class Watch:
         while more:
             payload, more = await pieces.next()
             if payload:
-                await channel.send(channel.frame(payload))
+                await sending.send(channel, payload)
         self._sent.alone(sizes)
         return at
 
@@ -282,20 +292,28 @@ class Watch:
         options, encoder = self._options, self._encoder
         at: Revision | None = None
         after, more = "", True
+        under_way = self._listing.recent.begin()
         while more:
             items, more, at = await self._listing.snapshot(
-                options.prefix, SELECT_KEYS, after, at, cached=options.any_version
+                options.prefix,
+                SELECT_KEYS,
+                after,
+                at,
+                cached=options.any_version,
+                max_bytes=CHUNK_BYTES,
             )
             if items:
                 after = items[-1].key
             failed: ApiError | None = None
             if encoder.converts is not None:
                 items, failed = await self._shown_items(encoder.converts, items)
-            payload = await self._added(items)
-            if payload:
-                await channel.send(channel.frame(payload))
+            pieces = await self._added(items)
+            items = ()  # a slow client has its events held, and nothing else
+            while pieces:
+                await sending.send(channel, pieces.popleft())
             if failed is not None:
                 raise failed
+        del under_way
         if at is None:
             raise AssertionError("a snapshot has a revision")
         return at
@@ -306,19 +324,30 @@ class Watch:
         await channel.send(channel.frame(payload))
         self._sent.alone((len(payload),))
 
-    async def _added(self, items: Sequence[KeyValue]) -> bytes:
+    async def _added(self, items: Sequence[KeyValue]) -> deque[bytes]:
         """The events of some of the state; where that means work, other tasks have their turn."""
-        selection, event = self._options.selection, self._encoder.event
+        selection = self._options.selection
         parts: list[bytes] = []
         for some in (to_look_into if self._encoder.stored else to_encode)(items):
             async with turn(self._listing.turns, some, items):
                 parts += [
-                    event("ADDED", item.value)
+                    await self._event_of_state(item)
                     for item in some
                     if selection is None or selection.matches_bytes(item.value)
                 ]
         self._sent.alone(list(map(len, parts)))
-        return b"".join(parts)
+        return deque(merged(parts))
+
+    async def _event_of_state(self, item: KeyValue) -> bytes:
+        """An event; one of a large object is the same bytes for all watches that send it now."""
+        form = self._encoder.state_form() if len(item.value) > LOOK_BYTES else None
+        if form is None:
+            return self._encoder.event("ADDED", item.value)
+
+        async def make() -> bytes:
+            return form.item(item.value)[0]
+
+        return await self._listing.recent.items.get((form.key, item.key, item.revision), make)
 
     @staticmethod
     async def _shown_items(

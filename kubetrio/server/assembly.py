@@ -376,6 +376,7 @@ def _memory_limit(base: Base, cache: ByteCache) -> MemoryLimit | None:
     def forget() -> None:
         cache.clear()
         base.storage.listing.segments.cache.clear()
+        base.storage.listing.recent.clear()
 
     try:
         return MemoryLimit(limit, forget, base.env.run_blocking)

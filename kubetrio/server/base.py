@@ -60,7 +60,7 @@ def make_base(
     informers = SharedInformerFactory(store)
     kinds = [*_simulated_kinds(config), *parts.kinds]
     registry = LiveRegistry(builtin_registry().with_resources(kinds))
-    listing = Listing(store, hub, config.memory.segments_bytes)
+    listing = Listing(store, hub, config.memory.segments_bytes, config.memory.cache_bytes // 4)
     registry.subscribe(listing.segments.cache.follow)
     resolve = parts.resolve_service
     if resolve is None:

@@ -127,6 +127,8 @@ def _fills(api: Api, fairness: PriorityAndFairness | None) -> Iterable[CacheSize
     yield CacheSize("api/encoding/cache", api.edge.cache.entries, api.edge.cache.bytes)
     segments = api.storage.listing.segments.cache
     yield CacheSize("resources/segments/cache", segments.entries, segments.bytes)
+    recent = api.storage.listing.recent
+    yield CacheSize("resources/recentreads", recent.entries, recent.bytes)
     numbers, watching = api.storage.store.statistics(), api.storage.hub.statistics()
     for cache in numbers.caches:
         yield CacheSize(*cache)

@@ -102,6 +102,9 @@ class JsonEncoder:
         """See `Encoder`."""
         return StoredForm(self._resource, self, 1, self._around)
 
+    def counted_form(self) -> None:
+        """See `Encoder`; JSON does not say how long it is."""
+
     def _around(self, meta: ListMeta, *_: int) -> tuple[bytes, bytes]:
         writer = self.list_writer()
         return writer.open(meta), writer.close()
@@ -173,8 +176,6 @@ class ObjectEncoder:
             return self
         return (self._resource, accepted.serializer, accepted.as_kind, accepted.as_version)
 
-    # ------------------------------------------------------------------ shapes
-
     def decoded(self, value: bytes) -> Object:
         """A stored object."""
         if len(value) <= jsonpieces.LARGE_BYTES:
@@ -241,8 +242,6 @@ class ObjectEncoder:
         self.check()
         return serializers.dump(self._shaped(self.decoded(value)), self._accepted)
 
-    # ------------------------------------------------------------------ lists
-
     def list_writer(self) -> ListWriter:
         """See `Encoder`; large objects are left to ``steps``."""
         self.check()
@@ -276,10 +275,17 @@ class ObjectEncoder:
             case "json", _:
                 return self._made(1, self._around_text, self._item_text)
             case "protobuf", _:
-                return self._message_form()
+                return self._message_form(self._proto_message)
             case "cbor", _:
                 return self._made(0, self._around_cbor, self._cbor_alone)
         return None
+
+    def counted_form(self) -> ItemForm | None:
+        """See `Encoder`; small objects come out of the cache."""
+        form, serializer = self.list_form(), self._accepted.serializer
+        if form is None or serializer not in ("protobuf", "cbor"):
+            return None
+        return form if serializer == "cbor" else self._message_form(self._proto_item)
 
     def _made(self, lead: int, around: Around, make: Callable[[bytes], bytes]) -> ItemForm:
         return MadeForm(self._resource, ("items", self.identity), lead, around, make)
@@ -291,11 +297,11 @@ class ObjectEncoder:
         added = partial(self.event, "ADDED")
         return MadeForm(self._resource, ("state", self.identity), 0, no_frame, added)
 
-    def _message_form(self) -> ItemForm:
+    def _message_form(self, encode: Callable[[bytes], bytes]) -> ItemForm:
         message = ListMessage(serializers.protobuf(), *self._list_identity())
 
         def make(value: bytes) -> bytes:
-            return message.framed(self._proto_message(value))
+            return message.framed(encode(value))
 
         def around(meta: ListMeta, count: int, size: int) -> tuple[bytes, bytes]:
             del count
@@ -408,8 +414,6 @@ class ObjectEncoder:
             row,
             lambda meta: self._table_list(meta.as_dict(), []),
         )
-
-    # ------------------------------------------------------------------ events
 
     def _frame(self, kind: str, obj: Object) -> bytes:
         match self._accepted.serializer:

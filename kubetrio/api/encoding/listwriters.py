@@ -52,17 +52,17 @@ class JsonListWriter:
             orjson.dumps(list_metadata(self._resource, meta)),
         )
 
-    def joined(self, body: bytes) -> bytes:
+    def lead(self) -> bytes:
         """Where items carry neither kind nor apiVersion, the brace they begin with is ours."""
-        if not body:
-            return b""
         first, self._empty = self._empty, False
-        return self._brace + body if first else b"," + self._brace + body
+        return self._brace if first else b"," + self._brace
 
     def items(self, values: Sequence[KeyValue]) -> bytes:
         """Items one by one."""
+        if not values:
+            return b""
         between = b"," + self._brace
-        return self.joined(between.join([value.value[self._skip :] for value in values]))
+        return self.lead() + between.join([value.value[self._skip :] for value in values])
 
     def close(self) -> bytes:
         """The end, with the newline that Go's encoder writes."""
@@ -136,9 +136,8 @@ class _Later:
         self._meta = meta
         return b""
 
-    def joined(self, body: bytes) -> bytes:
+    def lead(self) -> bytes:
         """See `ListWriter`; there are no joined bytes."""
-        del body
         return b""
 
 
@@ -300,7 +299,7 @@ class StagedListWriter:
         self._steps = steps
         self._inline_bytes = inline_bytes
         self.open = writer.open
-        self.joined = writer.joined
+        self.lead = writer.lead
         self.tail = writer.tail
 
     def items(self, values: Sequence[KeyValue]) -> bytes:

@@ -83,15 +83,15 @@ def test_a_joined_list_is_the_list_item_by_item() -> None:
     chosen = encoders.json_encoder(CONFIGMAPS)
     writer = chosen.list_writer()
     body = chosen.separator.join(each.value[chosen.skip :] for each in ITEMS)
-    joined = writer.open(META) + writer.joined(body) + writer.close()
+    joined = writer.open(META) + writer.lead() + body + writer.close()
     assert joined == whole(chosen, 3) == whole(chosen, 1)
 
 
-def test_joined_pieces_may_be_empty() -> None:
+def test_pages_may_be_empty() -> None:
     """A page without matches adds no comma."""
     chosen = encoders.json_encoder(CONFIGMAPS)
     writer = chosen.list_writer()
-    parts = [writer.open(META), writer.items([]), writer.items(ITEMS), writer.joined(b"")]
+    parts = [writer.open(META), writer.items([]), writer.items(ITEMS), writer.items([])]
     assert b"".join([*parts, writer.close()]) == whole(chosen)
 
 

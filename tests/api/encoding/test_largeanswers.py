@@ -106,7 +106,8 @@ async def test_large_objects_of_lists_are_encoded_there(accept: str, query: str)
         headers = {"accept": accept}
         answer = await client.request("GET", f"{CONFIGMAPS}{query}", headers=headers)
         assert answer.status == 200
-        assert thread.calls == 3  # two objects and the end
+        # Two objects and the end, which in protobuf is no work.
+        assert thread.calls == (2 if accept == PROTOBUF else 3)
 
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE"])

@@ -1,0 +1,55 @@
+"""How large bodies go to a channel: in slices, so that none is copied as a whole.
+
+A chunk of HTTP is framed in memory, so a client that takes an object of a megabyte would have it
+held twice.  A slice is as long as what is given to TLS in one call anyway.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kubetrio.resources.segments.piece import Piece
+
+SLICE_BYTES = 64 * 1024
+WHOLE_BYTES = 4 * SLICE_BYTES
+"""Bodies up to this size are framed as a whole: segments are not larger, but for large objects."""
+FEW_BYTES = 16 * 1024
+"""What is sent together with what follows it."""
+
+
+class Wire(Protocol):
+    """Where a stream goes; `api.response.Channel` has the contract."""
+
+    framing: str
+
+    def frame(self, payload: bytes) -> bytes:
+        """A payload as it goes on the wire."""
+        ...
+
+    async def send(self, wire: bytes) -> None:
+        """Take framed bytes and wait until the client has taken most of them."""
+
+
+async def send(wire: Wire, body: bytes, before: bytes = b"") -> None:
+    """Send a body that is not empty.
+
+    Args:
+        wire: where to.
+        body: the bytes.
+        before: a few bytes that come in front of them.
+
+    Raises:
+        ClientGone: see `api.response.Channel`.
+    """
+    if wire.framing == "gzip" and isinstance(body, Piece):
+        if before:
+            await wire.send(wire.frame(before))
+        await wire.send(wire.frame(body))  # itself, for it may be compressed already
+        return
+    if len(body) <= WHOLE_BYTES:
+        await wire.send(wire.frame(before + body if before else body))
+        return
+    at = SLICE_BYTES - len(before)
+    await wire.send(wire.frame(before + body[:at]))
+    for begin in range(at, len(body), SLICE_BYTES):
+        await wire.send(wire.frame(body[begin : begin + SLICE_BYTES]))
