@@ -6,7 +6,7 @@ from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
-from kubetrio.config.controllers import Certificates, NodeIpam
+from kubetrio.config.controllers import Certificates, NodeIpam, Scheduler
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError
@@ -39,6 +39,7 @@ __all__ = [
     "Memory",
     "NodeIpam",
     "Requests",
+    "Scheduler",
     "ServiceAccounts",
     "Services",
     "Serving",

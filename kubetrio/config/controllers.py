@@ -46,6 +46,19 @@ class Certificates(Section):
     )  # fmt: skip
 
 
+@section
+class Scheduler(Section):
+    """How pods are scheduled; see the reference of flags."""
+
+    TITLE: ClassVar[str] = "controllers"
+
+    file: Path | None = flag(
+        "scheduler-config", FILE, None,
+        "file with a KubeSchedulerConfiguration for the controller kube-scheduler",
+        more="See [its profiles](../how-to/simulate-a-cluster.md#profiles-of-the-scheduler).",
+    )  # fmt: skip
+
+
 MOST_BITS = 16
 """A range is cut into 2 to this many parts at most."""
 

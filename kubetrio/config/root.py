@@ -13,7 +13,7 @@ from kubetrio.config.audit import Audit
 from kubetrio.config.authentication import Authentication
 from kubetrio.config.authenticators import Authenticators
 from kubetrio.config.authorization import Authorization
-from kubetrio.config.controllers import Certificates, NodeIpam
+from kubetrio.config.controllers import Certificates, NodeIpam, Scheduler
 from kubetrio.config.encryption import Encryption
 from kubetrio.config.faults import Faults
 from kubetrio.config.flag import ConfigError, Rule, Section, error_of, flag, required, section
@@ -67,6 +67,7 @@ class Config(Section):
         controllers: which of them run, by name.
         certificates: what they sign and clean up.
         node_ipam: which addresses the pods of nodes get.
+        scheduler: how pods are scheduled.
         faults: what goes wrong on demand.
         simulation: nodes without machines.
         feature_gates: gates that are switched from their default, by name.
@@ -112,6 +113,7 @@ class Config(Section):
     )  # fmt: skip
     certificates: Certificates = field(default_factory=Certificates)
     node_ipam: NodeIpam = field(default_factory=NodeIpam)
+    scheduler: Scheduler = field(default_factory=Scheduler)
     faults: Faults = field(default_factory=Faults)
     simulation: Simulation = field(default_factory=Simulation)
     feature_gates: Mapping[str, bool] = flag(

@@ -87,6 +87,7 @@ def load_files(config: Config, plugins: Sequence[Plugin] = ()) -> Files:
         raise StartError(f"failed to apply admission: {error}") from error
     check_named(config)
     check_stages(config)
+    check_scheduler(config)
     tokens, cbor = load_tokens(config), load_cbor(config)
     try:
         audit = load_audit(config.audit)
@@ -190,6 +191,24 @@ def load_faults(config: Config) -> tuple[Rule, ...] | None:
         return tuple(read(chosen.file)) if chosen.file else ()
     except FaultsError as error:
         raise StartError(f"--faults {chosen.file}: {error}") from error
+
+
+def check_scheduler(config: Config) -> None:
+    """See that the configuration of the scheduler can be read.
+
+    Raises:
+        StartError: it cannot.
+    """
+    file = config.scheduler.file
+    if file is None:
+        return
+    from kubetrio.controllers.scheduler.configuration import load
+    from kubetrio.controllers.scheduler.reading import ConfigurationError
+
+    try:
+        load(file)
+    except ConfigurationError as error:
+        raise StartError(f"--scheduler-config {file}: {error}") from error
 
 
 def check_stages(config: Config) -> None:

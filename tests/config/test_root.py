@@ -185,6 +185,7 @@ WRONG: dict[str, list[Any]] = {
     "node_ipam.mask_size": [-1, 1.5, "24", None],
     "node_ipam.mask_size_ipv4": [-1, 1.5, "24", None],
     "node_ipam.mask_size_ipv6": [-1, 1.5, "24", None],
+    "scheduler.file": ["x", 1],
     "faults.file": ["x", 1],
     "faults.enabled": ["true", 0],
     "simulation.nodes": [-1, 1.5, "1", None, True],

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from kubetrio.controllers.scheduler.cluster import Cluster, NodeState
-from kubetrio.controllers.scheduler.framework import Refusal
+from kubetrio.controllers.scheduler.framework import Filter, Refusal
 from kubetrio.controllers.scheduler.plugins import devices
+from kubetrio.controllers.scheduler.plugins.profile import FILTERS
 from kubetrio.controllers.scheduler.search import Judge, Search, histogram
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.machinery.labels import NOTHING, Selector, from_label_selector
@@ -29,8 +30,6 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 ON_ITS_WAY = "not eligible due to a terminating pod on the nominated node."
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = Refusal(("No preemption victims found for incoming pod",), resolvable=False)
-LEAST_CANDIDATES, CANDIDATE_SHARE = 100, 10
-"""Nodes that are tried: so many, or one of so many where that is more."""
 
 
 class Budget(NamedTuple):
@@ -161,20 +160,24 @@ class Preemption:
         if judge.rejected and judge.blamed != {devices.NAME}:
             self.message, self.keeps = NO_STATE, True
             return
+        if not self._search.profile.preempts:
+            self.message, self.keeps = self._before, True
+            return
         reason = not_eligible(pod, cluster, self._search.refusals)
         if reason:
             self.message, self.keeps = f"{self._before}, preemption: {reason}", True
             return
         names = [name for name, one in self._search.refusals.items() if one.resolvable]
         begin = self._start % len(names) if names else 0
-        enough = max(LEAST_CANDIDATES, len(names) // CANDIDATE_SHARE)
+        profile = self._search.profile
+        enough = max(profile.candidates, len(names) * profile.candidate_share // 100)
         candidates: list[Candidate] = []
         refusals: dict[str, Refusal] = {}
         for name in names[begin:] + names[:begin]:
             node = cluster.nodes.get(name)
             if node is None:
                 continue
-            result = victims_on(pod, node, cluster, self._budgets)
+            result = victims_on(pod, node, cluster, self._budgets, profile.filters)
             if isinstance(result, Refusal):
                 refusals[name] = result
             else:
@@ -194,6 +197,7 @@ def victims_on(
     node: NodeState,
     cluster: Cluster,
     budgets: Collection[tuple[str, Budget]],
+    filters: Sequence[Filter] = FILTERS,
 ) -> Candidate | Refusal:
     """Who would have to go from a node, or why that does not help.
 
@@ -202,6 +206,7 @@ def victims_on(
         node: the node.
         cluster: as it is now; it is changed meanwhile.
         budgets: with their namespaces.
+        filters: plugins that are asked.
     """
     priority, name = pod.shape.priority, node.facts.name
     if not any(one < priority for one in node.priorities):
@@ -212,7 +217,7 @@ def victims_on(
     for one in lower:
         cluster.put(one.key, None)
     try:
-        refusal = Judge(pod, cluster).refusal(node)
+        refusal = Judge(pod, cluster, filters).refusal(node)
         if refusal is not None:
             return refusal
         kept, free = by_budgets(lower, budgets)
@@ -220,7 +225,7 @@ def victims_on(
         violations = 0
         for one in (*kept, *free):
             cluster.put(one.key, one)
-            if Judge(pod, cluster).refusal(node) is not None:
+            if Judge(pod, cluster, filters).refusal(node) is not None:
                 cluster.put(one.key, None)
                 victims.append(one)
                 violations += one in kept

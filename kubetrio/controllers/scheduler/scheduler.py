@@ -21,9 +21,9 @@ from kubetrio.controllers.scheduler.framework import Happening
 from kubetrio.controllers.scheduler.nodefacts import NodeFacts, node_facts
 from kubetrio.controllers.scheduler.plugins.devices import NAME as DEVICES
 from kubetrio.controllers.scheduler.plugins.devices import Given, given_on, idle_elsewhere
-from kubetrio.controllers.scheduler.plugins.profile import FILTERS
 from kubetrio.controllers.scheduler.plugins.volumes import waiting_claims
 from kubetrio.controllers.scheduler.preemption import Candidate, Preemption
+from kubetrio.controllers.scheduler.profiles import Configuration
 from kubetrio.controllers.scheduler.search import Rating, Search
 from kubetrio.controllers.scheduler.shapes import PodView, pod_view
 from kubetrio.controllers.scheduler.waiting import Entry, WaitingPods
@@ -34,7 +34,6 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
 
 log = Log("kubetrio.controllers")
-_HELPED_BY = {plugin.name: plugin.helped_by for plugin in FILTERS}
 _ANY_NODE = frozenset({Happening.NODE})
 
 
@@ -101,18 +100,22 @@ class Scheduler(Controller):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cluster = fresh_cluster(context.config)
-        self._waiting = WaitingPods()
+        self._configuration = _configured(context)
+        self._profiles = self._configuration.profiles
+        self._waiting = WaitingPods(
+            self._configuration.first_backoff_s, self._configuration.longest_backoff_s
+        )
         self._more = trio.Event()
         self._decided: dict[str, Bound | Provisioned | Failed] = {}
         self._assumed: dict[str, PodView] = {}
         self._start = 0
-        self._writer = SchedulerWriter(context)
+        self._writer = SchedulerWriter(context, tuple(self._profiles))
         self._rest = ClusterFollower(self, context, self._cluster, self._happened)
         nodes = context.informers.digests(nodedigests.PREFIX, node_facts)
         self._nodes = self.follow_digests(nodes, self._node_changed)
         pods = context.informers.digests(PREFIX, pod_view)
         self._pods = self.follow_digests(pods, self._pod_changed)
-        self.beside.append(self._writer.events.run)
+        self.beside += [one.run for one in self._writer.events.values()]
         self.beside.append(self._decide_all)
 
     # ------------------------------------------------------------------ what is told
@@ -135,18 +138,22 @@ class Scheduler(Controller):
     ) -> None:
         key = f"{namespace}/{name}"
         assumed = self._assumed.get(key)
-        if new is None or new.node or not new.waits or (assumed and assumed.uid != new.uid):
+        if new is None or new.node or not self._waits(new) or (assumed and assumed.uid != new.uid):
             self._assumed.pop(key, None)
             self._waiting.remove(key)
             self._cluster.nominate(key, None, "")
             self._placed(key, old, new if new is not None and new.node and not new.over else None)
-        if new is None or not new.waits or key in self._assumed:
+        if new is None or not self._waits(new) or key in self._assumed:
             return
         if old is None or (old.nominated, old.uid) != (new.nominated, new.uid):
             self._cluster.nominate(key, new, new.nominated)
         if old is None or _asks_otherwise(old, new):
             self._waiting.add(key, new.shape.priority, trio.current_time())
             self._more.set()
+
+    def _waits(self, pod: PodView) -> bool:
+        """Whether a pod waits for a node from one of the profiles."""
+        return pod.waits and pod.scheduler in self._profiles
 
     def _placed(self, key: str, old: PodView | None, new: PodView | None) -> None:
         """Note where a pod is, and what that may help."""
@@ -169,7 +176,7 @@ class Scheduler(Controller):
         self._cluster.nominated.clear()
         self._cluster.devices.given.clear()
         for namespace, name, pod in self._pods.everywhere():
-            if pod.waits:
+            if self._waits(pod):
                 key = f"{namespace}/{name}"
                 self._waiting.add(key, pod.shape.priority, trio.current_time())
                 self._cluster.nominate(key, pod, pod.nominated)
@@ -200,16 +207,17 @@ class Scheduler(Controller):
         """Decide about a pod, and have that written."""
         namespace, _, name = entry.key.partition("/")
         pod = self._pods.get(namespace, name)
-        if pod is None or not pod.waits:
+        if pod is None or not self._waits(pod):
             self._waiting.remove(entry.key)
             return
         cluster = self._cluster
-        search = Search(pod, cluster, self._start)
+        profile = self._profiles[pod.scheduler]
+        search = Search(pod, cluster, self._start, profile)
         for _ in search.run():
             await trio.lowlevel.checkpoint()
         self._start = (self._start + search.passed) % max(len(cluster.order), 1)
         if search.feasible:
-            rating = Rating(pod, cluster, search.feasible)
+            rating = Rating(pod, cluster, search.feasible, profile.scores)
             for _ in rating.run():
                 await trio.lowlevel.checkpoint()
             node = self._env.rng.choice(rating.best())
@@ -264,7 +272,9 @@ class Scheduler(Controller):
         """Have it said that there is no node for a pod, and look again when something may help."""
         pod, key = search.pod, entry.key
         blamed = search.judge.blamed
-        helped_by = frozenset[Happening]().union(*(_HELPED_BY[name] for name in blamed))
+        helped_by = frozenset[Happening]().union(
+            *(one.helped_by for one in search.profile.filters if one.name in blamed)
+        )
         self._waiting.rest(entry, helped_by or _ANY_NODE, trio.current_time())
         candidate = None if preemption is None else preemption.candidate
         if preemption is not None and preemption.message:
@@ -312,7 +322,7 @@ class Scheduler(Controller):
             self._forget(key)
             namespace, _, name = key.partition("/")
             now = self._pods.get(namespace, name)
-            if now is not None and now.waits:
+            if now is not None and self._waits(now):
                 self._waiting.put_back(decided.entry)
                 self._more.set()
             raise
@@ -328,6 +338,16 @@ class Scheduler(Controller):
         await self._writer.fail(decided.pod, decided.message, nominated)
         if candidate is not None:
             await self._writer.preempt(decided.pod, candidate)
+
+
+def _configured(context: Context) -> Configuration:
+    """What the configuration's file says, or what is usual."""
+    path = context.config.scheduler.file
+    if path is None:
+        return Configuration()
+    from kubetrio.controllers.scheduler.configuration import load
+
+    return load(path)
 
 
 def _asks_otherwise(old: PodView, new: PodView) -> bool:

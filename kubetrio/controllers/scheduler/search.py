@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubetrio.controllers.scheduler.cluster import Cluster, NodeState
-from kubetrio.controllers.scheduler.framework import Check, Filter, Refusal, Rejected
+from kubetrio.controllers.scheduler.framework import Check, Filter, Refusal, Rejected, Score
 from kubetrio.controllers.scheduler.plugins.nodeaffinity import NAME, named_nodes
 from kubetrio.controllers.scheduler.plugins.profile import FILTERS, SCORES
+from kubetrio.controllers.scheduler.profiles import Profile
 from kubetrio.controllers.scheduler.shapes import PodView
 
-ENOUGH = 100
-"""Nodes that fit after which no more are looked for: kube-scheduler's least number, and what
-``percentageOfNodesToScore: 5`` means for up to 2,000 nodes."""
-SHARE = 20
-"""One of so many nodes is looked for, where that is more."""
 STEP_NODES = 64
 Checks = list[tuple[Filter, Check]]
 
@@ -31,22 +27,24 @@ class Judge:
     Args:
         pod: to be placed.
         cluster: as it is now.
+        filters: plugins that are asked.
 
     Attributes:
         rejected: why no node can fit, in kube-scheduler's words; empty if one may.
         blamed: names of the plugins that refused something.
     """
 
-    def __init__(self, pod: PodView, cluster: Cluster) -> None:
+    def __init__(self, pod: PodView, cluster: Cluster, filters: Sequence[Filter] = FILTERS) -> None:
         self._pod = pod
         self._cluster = cluster
+        self._filters = filters
         self.rejected = ""
         self.blamed: set[str] = set()
         self._checks = self._prepared()
 
     def _prepared(self) -> Checks:
         checks: Checks = []
-        for plugin in FILTERS:
+        for plugin in self._filters:
             state = plugin.prepare(self._pod, self._cluster)
             if isinstance(state, Rejected):
                 self.rejected = state.reason
@@ -92,6 +90,7 @@ class Search:
         pod: to be placed.
         cluster: as it is now.
         start: place in the order of nodes at which it begins.
+        profile: plugins that are asked, and how many nodes are enough.
 
     Attributes:
         feasible: nodes that fit.
@@ -100,9 +99,12 @@ class Search:
         left_out: whether the pod's affinity names the only nodes that were looked at.
     """
 
-    def __init__(self, pod: PodView, cluster: Cluster, start: int = 0) -> None:
+    def __init__(
+        self, pod: PodView, cluster: Cluster, start: int = 0, profile: Profile | None = None
+    ) -> None:
         self.pod = pod
-        self.judge = Judge(pod, cluster)
+        self.profile = profile or Profile()
+        self.judge = Judge(pod, cluster, self.profile.filters)
         self.feasible: list[NodeState] = []
         self.refusals: dict[str, Refusal] = {}
         self.passed = 0
@@ -115,7 +117,7 @@ class Search:
             self._nodes = order[start:] + order[:start]
         else:
             self._nodes = [cluster.nodes[name] for name in sorted(names) if name in cluster.nodes]
-        self._enough = max(ENOUGH, len(self._nodes) // SHARE)
+        self._enough = self.profile.enough(len(self._nodes))
 
     def run(self) -> Iterator[None]:
         """Search; yields every few nodes, when something else may be done."""
@@ -173,9 +175,17 @@ class Rating:
         pod: to be placed.
         cluster: as it is now.
         nodes: that fit, at least one.
+        scores: plugins that are asked.
     """
 
-    def __init__(self, pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> None:
+    def __init__(
+        self,
+        pod: PodView,
+        cluster: Cluster,
+        nodes: Sequence[NodeState],
+        scores: Sequence[Score] = SCORES,
+    ) -> None:
+        self._scores = scores
         self._pod = pod
         self._cluster = cluster
         self._nodes = nodes
@@ -185,7 +195,7 @@ class Rating:
         """Rate; yields after each plugin, when something else may be done."""
         if len(self._nodes) == 1:
             return
-        for plugin in SCORES:
+        for plugin in self._scores:
             ratings = plugin.rate(self._pod, self._cluster, self._nodes)
             if ratings is not None:
                 weight = plugin.weight

@@ -182,15 +182,14 @@ class PodView(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a node from this scheduler."""
-        spec = self.shape.spec
-        return not (
-            self.node
-            or self.over
-            or self.terminating
-            or spec.get("schedulingGates")
-            or spec.get("schedulerName") != NAMED
-        )
+        """Whether it waits for a node from the scheduler that it names."""
+        gates = self.shape.spec.get("schedulingGates")
+        return not (self.node or self.over or self.terminating or gates)
+
+    @property
+    def scheduler(self) -> str:
+        """The name of the scheduler that is to give it a node."""
+        return str(self.shape.spec.get("schedulerName") or "")
 
 
 _shapes: WeakValueDictionary[bytes, PodShape] = WeakValueDictionary()

@@ -15,7 +15,6 @@ from math import inf
 
 from kubetrio.controllers.scheduler.framework import Happening
 
-FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 1.0, 10.0
 LONGEST_REST_S = 300.0
 """Seconds after which a pod is tried again though nothing helps it."""
 
@@ -61,9 +60,15 @@ class Entry:
 
 
 class WaitingPods:
-    """The pods; times are monotonic seconds."""
+    """The pods; times are monotonic seconds.
 
-    def __init__(self) -> None:
+    Args:
+        first_backoff_s: how long a pod waits that was tried once, in seconds.
+        longest_backoff_s: how long at most.
+    """
+
+    def __init__(self, first_backoff_s: float = 1.0, longest_backoff_s: float = 10.0) -> None:
+        self._first_s, self._longest_s = first_backoff_s, longest_backoff_s
         self._entries: dict[str, Entry] = {}
         self._active: list[tuple[int, float, int, Entry]] = []
         self._timed: list[tuple[float, int, Entry]] = []  # some of both is out of date
@@ -157,7 +162,7 @@ class WaitingPods:
         """Put a pod back to be tried again after its back-off."""
         if self._entries.get(entry.key) is entry:
             self._rouse(entry)
-            seconds = min(FIRST_BACKOFF_S * 2.0 ** (entry.attempts - 1), LONGEST_BACKOFF_S)
+            seconds = min(self._first_s * 2.0 ** (entry.attempts - 1), self._longest_s)
             self._wait(entry, Place.BACKING_OFF, entry.tried + seconds)
 
     def put_back(self, entry: Entry) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubetrio.controllers.controller import Context
@@ -26,7 +26,7 @@ Object = dict[str, Any]
 MOST_EVENTS = 20_000
 LONGEST_NOTE = 1024
 SCHEDULED, NOMINATED = "PodScheduled", "nominatedNodeName"
-MAKES_ROOM = f"{NAMED}: preempting to accommodate a higher priority pod"
+MAKES_ROOM = "preempting to accommodate a higher priority pod"
 _STATUS = "io.k8s.api.core.v1.PodStatus"
 
 
@@ -35,23 +35,31 @@ class SchedulerWriter:
 
     Args:
         context: what its controller is made of.
+        names: of the profiles of the scheduler.
+
+    Attributes:
+        claims: writes claims of devices.
+        events: recorders, by the names of the profiles.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, names: Sequence[str] = (NAMED,)) -> None:
         self._kind = context.registry.resources["", "v1", "pods"]
         self._claims = context.registry.resources["", "v1", "persistentvolumeclaims"]
         self._operations = context.operations
         self._store = context.informers.store
         self._env = context.env
         self.claims = DeviceClaims(context)
-        self.events = EventRecorder(
-            NAMED,
-            scheduler,
-            context.registry,
-            context.operations,
-            context.env,
-            most_waiting=MOST_EVENTS,
-        )
+        self.events = {
+            name: EventRecorder(
+                name,
+                scheduler,
+                context.registry,
+                context.operations,
+                context.env,
+                most_waiting=MOST_EVENTS,
+            )
+            for name in names
+        }
 
     async def bind(self, pod: PodView, node: str, labels: Mapping[str, str]) -> None:
         """Give a pod a node; without admission, which has no say in what a server does.
@@ -76,7 +84,7 @@ class SchedulerWriter:
 
         await update_as_server(self._store, self._kind, namespace, pod.name, with_node)
         text = f"Successfully assigned {pod.key} to {node}"
-        self.events.record(_reference(pod), NORMAL, "Scheduled", text)
+        self.events[pod.scheduler].record(_reference(pod), NORMAL, "Scheduled", text)
 
     def _same(self, old: Object, pod: PodView) -> Object:
         """Return a stored pod if it is the one that is meant.
@@ -112,7 +120,7 @@ class SchedulerWriter:
             return self._with(old, pod, condition, nominated, now)
 
         note = message if len(message) <= LONGEST_NOTE else f"{message[: LONGEST_NOTE - 4]} ..."
-        self.events.record(_reference(pod), WARNING, "FailedScheduling", note)
+        self.events[pod.scheduler].record(_reference(pod), WARNING, "FailedScheduling", note)
         target = Target(self._kind, pod.shape.namespace, pod.name, "status")
         await self._operations.patch(target, failed, scheduler())
 
@@ -146,14 +154,14 @@ class SchedulerWriter:
         text = f"Preempted by pod {pod.uid} on node {candidate.node}"
         for victim in candidate.victims:
             if not victim.terminating:
-                await self._remove(victim, text)
+                await self._remove(victim, pod.scheduler, text)
 
-    async def _remove(self, victim: PodView, text: str) -> None:
+    async def _remove(self, victim: PodView, name: str, text: str) -> None:
         condition = {
             "type": DISRUPTION_TARGET,
             "status": "True",
             "reason": PREEMPTED,
-            "message": MAKES_ROOM,
+            "message": f"{name}: {MAKES_ROOM}",
         }
         now = format_time(self._env.now())
         target = Target(self._kind, victim.shape.namespace, victim.name)
@@ -168,7 +176,7 @@ class SchedulerWriter:
             if error.code != 404:
                 raise
             return
-        self.events.record(_reference(victim), NORMAL, "Preempted", text)
+        self.events[name].record(_reference(victim), NORMAL, "Preempted", text)
 
     async def choose_for_claims(self, pod: PodView, node: str, names: list[str]) -> None:
         """Have volumes made for the claims of a pod.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from kubetrio.config import Scheduler as SchedulerConfig
 from kubetrio.config import Simulation
 from kubetrio.testing.controllers import running
 from kubetrio.testing.server import InProcess, open_api
@@ -212,3 +214,48 @@ async def test_nothing_is_lost_by_a_pause(autojump_clock: MockClock) -> None:
             scheduler.resume()
             await trio.sleep(1)
             assert await places(server) == {"p": "node-0"}
+
+
+PROFILES = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packing
+  plugins:
+    multiPoint: {disabled: [{name: PodTopologySpread}, {name: DefaultPreemption}]}
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}
+  - name: NodeResourcesBalancedAllocation
+"""
+
+
+async def test_pods_choose_among_profiles(autojump_clock: MockClock, tmp_path: Path) -> None:
+    """One spreads pods, the other packs them; events come from the profile; others wait."""
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(PROFILES)
+    async with open_api(seed=0) as server:
+        config = replace(
+            server.config, simulation=Simulation(nodes=3), scheduler=SchedulerConfig(file=file)
+        )
+        async with running(server, *NAMES, config=config):
+            await trio.sleep(1)
+            client = server.client()
+            for number in range(6):
+                made = pod(f"p{number}", schedulerName="packing")
+                requests = {"cpu": "1", "memory": "1Gi"}
+                made["spec"]["containers"][0]["resources"] = {"requests": requests}
+                await client.create(made)
+                await trio.sleep(1)
+            await client.create(pod("other", schedulerName="unknown"))
+            await client.create(pod("big", schedulerName="packing", nodeSelector={"a": "b"}))
+            await trio.sleep(1)
+            found = await places(server)
+            assert len({found[f"p{number}"] for number in range(6)}) == 1
+            assert found["other"] == found["big"] == ""
+            events = (await client.list(client.kind("v1", "Event"), NAMESPACE)).items
+            about = {one["involvedObject"]["name"]: one for one in events}
+            assert about["p0"]["source"]["component"] == "packing"
+            # Without the plugin for it, nothing is said of preemption.
+            assert about["big"]["message"].endswith("selector. no new claims to deallocate")
+            assert "other" not in about

@@ -30,7 +30,7 @@ async def writing(clock: MockClock) -> AsyncIterator[tuple[InProcess, SchedulerW
     async with open_api(seed=0, parts=Parts(admission=[writes])) as server:
         writer = SchedulerWriter(context_of(server))
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(writer.events.run)
+            nursery.start_soon(writer.events["default-scheduler"].run)
             yield server, writer
             await trio.sleep(1)
             nursery.cancel_scope.cancel()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kubetrio.controllers.scheduler.plugins.profile import SCORES
-from kubetrio.controllers.scheduler.search import ENOUGH, STEP_NODES, Rating, Search
+from kubetrio.controllers.scheduler.profiles import ENOUGH
+from kubetrio.controllers.scheduler.search import STEP_NODES, Rating, Search
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.testing.scheduling import cluster, node, pod, states
 

@@ -44,7 +44,6 @@ def test_ports_and_claims_are_found() -> None:
     ("change", "waits"),
     [
         ({}, True),
-        ({"spec": {"schedulerName": "mine"}}, False),
         ({"spec": {"schedulerName": "default-scheduler", "nodeName": "n"}}, False),
         (
             {"spec": {"schedulerName": "default-scheduler", "schedulingGates": [{"name": "g"}]}},
@@ -54,7 +53,7 @@ def test_ports_and_claims_are_found() -> None:
     ],
 )
 def test_which_pods_wait(change: dict[str, Any], waits: bool) -> None:
-    """Those of this scheduler without a node that are not held back, over or being deleted."""
+    """Those without a node that are not held back, over or being deleted."""
     made: dict[str, Any] = {
         "metadata": {"name": "p", "namespace": "d"},
         "spec": {"schedulerName": "default-scheduler"},

@@ -86,8 +86,23 @@ def not_allowed(pod: PodView, cluster: Cluster) -> Check | None:
     return check
 
 
-def preferred(pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> list[int] | None:
-    """Rate nodes by the preferred terms of a pod and of the pods that are there."""
+def preferred(
+    pod: PodView,
+    cluster: Cluster,
+    nodes: Sequence[NodeState],
+    *,
+    required_weight: int = REQUIRED_WEIGHT,
+    ignores: bool = False,
+) -> list[int] | None:
+    """Rate nodes by the preferred terms of a pod and of the pods that are there.
+
+    Args:
+        pod: to be placed.
+        cluster: as it is now.
+        nodes: to be rated.
+        required_weight: how much a pod that is there counts that requires to be near the new one.
+        ignores: whether pods that are there do not count for a pod without such terms.
+    """
     shape = pod.shape
     pairs: Pairs = {}
     own = [(term, 1) for term in shape.affinity.preferred]
@@ -97,8 +112,8 @@ def preferred(pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> lis
             for term, sign in own:
                 if cluster.selects(term, other):
                     _add(pairs, cluster, counts, term.topology, sign * term.weight)
-    for other, counts in cluster.affine.items():
-        theirs = [(term, REQUIRED_WEIGHT) for term in other.affinity.required]
+    for other, counts in () if ignores and not own else cluster.affine.items():
+        theirs = [(term, required_weight) for term in other.affinity.required]
         theirs += [(term, term.weight) for term in other.affinity.preferred]
         theirs += [(term, -term.weight) for term in other.affinity.anti_preferred]
         for term, weight in theirs:

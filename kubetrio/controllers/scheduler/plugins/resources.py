@@ -15,9 +15,25 @@ from kubetrio.controllers.scheduler.shapes import CPU, MEMORY, PodView
 TOO_MANY = "Too many pods"
 
 
-def fits(pod: PodView, _: Cluster) -> Check:
-    """Prepare the check that a node has room for a pod."""
-    requests = tuple(pod.shape.requests.items())
+def fits(
+    pod: PodView,
+    _: Cluster,
+    *,
+    ignored: frozenset[str] = frozenset(),
+    groups: frozenset[str] = frozenset(),
+) -> Check:
+    """Prepare the check that a node has room for a pod.
+
+    Args:
+        pod: to be placed.
+        ignored: extended resources that do not count.
+        groups: what such names have before their slash.
+    """
+    requests = tuple(
+        (name, amount)
+        for name, amount in pod.shape.requests.items()
+        if "/" not in name or not (name in ignored or name.partition("/")[0] in groups)
+    )
 
     def check(node: NodeState) -> Refusal | None:
         facts, used = node.facts, node.used

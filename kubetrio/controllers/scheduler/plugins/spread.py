@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import floor, log
+from typing import NamedTuple
 
 from kubetrio.controllers.podcontrol.nodeselector import REQUIRED, node_affinity, selected
 from kubetrio.controllers.scheduler.cluster import Cluster, Counts, NodeState
 from kubetrio.controllers.scheduler.framework import BEST, Check, Refusal
 from kubetrio.controllers.scheduler.plugins.taints import stands_all
 from kubetrio.controllers.scheduler.shapes import Constraint, PodView
-from kubetrio.machinery.labels import Selector
+from kubetrio.machinery.labels import NOTHING, Selector
 
 SKEWED = Refusal(("node(s) didn't match pod topology spread constraints",), resolvable=True)
 UNLABELLED = Refusal(
@@ -25,8 +26,28 @@ UNLABELLED = Refusal(
     resolvable=False,
 )
 HOSTNAME = "kubernetes.io/hostname"
-USUAL = ((HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
-"""Labels and skews by which a pod without constraints is spread."""
+
+
+class Usual(NamedTuple):
+    """By what a pod without constraints is spread.
+
+    Args:
+        constraints: on the pods of its owners.
+        system: whether nodes without their labels count too.
+    """
+
+    constraints: tuple[Constraint, ...]
+    system: bool
+
+
+USUAL = Usual(
+    (
+        Constraint(HOSTNAME, 3, NOTHING, hard=False),
+        Constraint("topology.kubernetes.io/zone", 5, NOTHING, hard=False),
+    ),
+    system=True,
+)
+"""What holds where nothing else is configured."""
 
 
 def _counting(pod: PodView, constraint: Constraint) -> Callable[[NodeState], bool] | None:
@@ -81,9 +102,9 @@ class _Domains:
         self.most = constraint.most_skew + fewest - own
 
 
-def skewed(pod: PodView, cluster: Cluster) -> Check | None:
+def skewed(pod: PodView, cluster: Cluster, *, usual: Usual = USUAL) -> Check | None:
     """Prepare the check that a pod on a node breaks none of its hard constraints."""
-    constraints = [one for one in pod.shape.spread if one.hard]
+    constraints = _constraints(pod, cluster, usual, hard=True)
     if not constraints:
         return None
     nodes = [node for node in cluster.order if _labelled(node, constraints)]
@@ -102,21 +123,25 @@ def skewed(pod: PodView, cluster: Cluster) -> Check | None:
     return check
 
 
-def _soft(pod: PodView, cluster: Cluster) -> list[Constraint]:
+def _constraints(pod: PodView, cluster: Cluster, usual: Usual, *, hard: bool) -> list[Constraint]:
+    """The constraints of a pod, or those that hold for pods without any."""
     if pod.shape.spread:
-        return [one for one in pod.shape.spread if not one.hard]
-    selector = cluster.owners.selector_of(pod.shape)
-    if selector.empty:
+        return [one for one in pod.shape.spread if one.hard is hard]
+    found = [one for one in usual.constraints if one.hard is hard]
+    selector = cluster.owners.selector_of(pod.shape) if found else NOTHING
+    if selector.empty or selector.nothing:
         return []
-    return [Constraint(key, skew, selector, hard=False) for key, skew in USUAL]
+    return [one._replace(selector=selector) for one in found]
 
 
-def preferred(pod: PodView, cluster: Cluster, nodes: Sequence[NodeState]) -> list[int] | None:
+def preferred(
+    pod: PodView, cluster: Cluster, nodes: Sequence[NodeState], *, usual: Usual = USUAL
+) -> list[int] | None:
     """Rate nodes by how few pods that are alike their domains have."""
-    constraints = _soft(pod, cluster)
+    constraints = _constraints(pod, cluster, usual, hard=False)
     if not constraints:
         return None
-    required = constraints if pod.shape.spread else ()
+    required = constraints if pod.shape.spread or not usual.system else ()
     rated = [node for node in nodes if _labelled(node, required)] if required else nodes
     totals = [0.0] * len(rated)
     known: dict[Selector, Counts] = {}
