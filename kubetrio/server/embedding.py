@@ -324,7 +324,8 @@ async def _opened(
         pki_files, issuer, tls, trusted = _own_files(config, files, env)
         async with open_core(config, files, env, parts, port, trusted, issuer) as core:
             api = core.api
-            listeners = Listeners(config, api, sockets, tls, env)
+            handle = api.handle if parts.around is None else parts.around(api.handle)
+            listeners = Listeners(config, api, sockets, tls, env, handle)
             tlsfiles.watch(api, core.assembly.reloader, config, tls, trusted, pki_files)
             async with trio.open_nursery() as nursery:
                 lease = _lease(config, api, env, port)

@@ -18,7 +18,7 @@ from pathlib import Path
 import trio
 
 from kubetrio.api.pages.aggregated import tunnels
-from kubetrio.api.pipeline import Pipeline
+from kubetrio.api.pipeline import Handle, Pipeline
 from kubetrio.config import Config
 from kubetrio.env import Env
 from kubetrio.http import descriptors
@@ -166,10 +166,17 @@ class Listeners:
         sockets: what listens.
         tls: of the secure port.
         env: clocks.
+        handle: answers what connections ask.
     """
 
     def __init__(
-        self, config: Config, api: Pipeline, sockets: Sockets, tls: Security, env: Env
+        self,
+        config: Config,
+        api: Pipeline,
+        sockets: Sockets,
+        tls: Security,
+        env: Env,
+        handle: Handle,
     ) -> None:
         self._h1 = H1Config(
             max_body_bytes=api.edge.config.max_body_bytes,
@@ -178,7 +185,7 @@ class Listeners:
         self._streams = config.serving.http2_max_streams or MOST_STREAMS
         self._brief = config.feature_gates.get("UnauthenticatedHTTP2DOSMitigation", True)
         self._limits = _connection_limits(config)
-        self._api = api
+        self._handle = handle
         self._env = env
         self._grace_s = config.serving.shutdown_grace_s
         self.secure = None if sockets.secure is None else self._made(sockets.secure, tls)
@@ -194,7 +201,7 @@ class Listeners:
     def _made(
         self, listening: socket.socket, tls: Security | None, who: Who | None = None
     ) -> Listener:
-        handle = without_browsers(self._api.handle) if who is anybody_here else self._api.handle
+        handle = without_browsers(self._handle) if who is anybody_here else self._handle
         bridge = Bridge(
             handle,
             write_timeout_s=self._h1.write_timeout_s,

@@ -21,6 +21,7 @@ from kubetrio.server.engines import table as engines
 from kubetrio.store.model import Revision, Store
 
 if TYPE_CHECKING:
+    from kubetrio.api.pipeline import Handle
     from kubetrio.encryption.control import Encryption
     from kubetrio.ui.steps import Steps
 
@@ -70,6 +71,8 @@ class Parts:
             of it, else its cluster IP.
         kept: set where the objects are those that a stopped server has left.
         open_store: opens the store for as long as a block lasts.
+        around: takes what answers requests and returns what connections ask in its place; clients
+            without sockets do not ask it.
     """
 
     kinds: Sequence[Kind] = ()
@@ -79,6 +82,7 @@ class Parts:
     resolve_service: ResolveService | None = None
     kept: Kept | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
+    around: Callable[[Handle], Handle] | None = None
 
 
 @asynccontextmanager

@@ -13,12 +13,15 @@ import orjson
 import pytest
 import trio
 
+from kubetrio.api.pipeline import Handle
+from kubetrio.api.request import Request
+from kubetrio.api.response import AnyResponse
 from kubetrio.cli import main
 from kubetrio.config import Config, ConfigError, Local, Serving, Storage
 from kubetrio.http import peers
 from kubetrio.kubeconfig import KubeconfigError
 from kubetrio.machinery.identity import UserInfo
-from kubetrio.server import Server, listening, open_server
+from kubetrio.server import Parts, Server, listening, open_server
 from kubetrio.server.files import StartError
 
 WHO = b'{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}'
@@ -101,6 +104,28 @@ async def test_the_plain_port_is_for_this_machine_and_no_browser(tmp_path: Path)
             assert (said["kind"], said["code"]) == ("Status", 403)
             assert "system:anonymous" in said["message"]
         assert "http://127.0.0.1" in str(server.kubeconfig())
+
+
+async def test_what_stands_around_the_pipeline_is_asked_by_connections_alone(
+    tmp_path: Path,
+) -> None:
+    """A client without sockets asks the pipeline itself."""
+    paths: list[str] = []
+
+    def around(handle: Handle) -> Handle:
+        async def noting(request: Request) -> AnyResponse:
+            paths.append(request.raw_path)
+            return await handle(request)
+
+        return noting
+
+    parts = Parts(around=around)
+    async with open_server(config(tmp_path / "data", plain_port=0), parts=parts) as server:
+        said = await over_plain(server)
+        assert said["status"]["userInfo"]["username"] == "system:unsecured"
+        client = server.client()
+        await client.list(client.kind("v1", "Namespace"))
+    assert paths == ["/apis/authentication.k8s.io/v1/selfsubjectreviews"]
 
 
 async def test_nothing_listens_and_the_client_inside_works(tmp_path: Path) -> None:
