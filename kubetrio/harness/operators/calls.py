@@ -138,6 +138,13 @@ class Recorder:
         """Seconds since recording began."""
         return trio.current_time() - self._began
 
+    def begin(self) -> None:
+        """Begin anew: with no calls, and requests that may be made."""
+        self.calls = []
+        self._asked = 0
+        self._began = trio.current_time()
+        self.newest = 0.0
+
     def end_watches(self) -> None:
         """End the operator's watches in order, as a server may do at any time."""
         for scope in tuple(self._streams):

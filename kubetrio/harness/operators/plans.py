@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kubetrio.faults import Rule
-from kubetrio.harness.script import Inject, Move, Request, Settle, step_as_dict
+from kubetrio.harness.script import (
+    Inject,
+    Move,
+    Request,
+    ScriptError,
+    Settle,
+    step_as_dict,
+    step_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +73,45 @@ class Plan:
             for one in self.steps
         ]
 
+    @classmethod
+    def of(cls, data: object) -> Plan:
+        """The plan that a list in JSON means.
+
+        Args:
+            data: as `as_list` returns it.
+
+        Raises:
+            ScriptError: it means none.
+        """
+        if not isinstance(data, list):
+            raise ScriptError("a plan is a list of steps")
+        return cls(steps=tuple(_step(one, at) for at, one in enumerate(data, 1)))
+
     def __str__(self) -> str:
         return "\n".join(f"{number}. {told(one)}" for number, one in enumerate(self.steps, 1))
+
+
+def _step(data: object, number: int) -> Step:
+    """The step that a JSON object means.
+
+    Raises:
+        ScriptError: it means none that a plan can have.
+    """
+    if isinstance(data, Mapping) and data.get("do") == Crash.do:
+        writes, down_s = data.get("writes", 0), data.get("down", 0.0)
+        known = not set(data) - {"do", "writes", "down"}
+        if not (known and isinstance(writes, int) and _fits(writes) and _fits(down_s)):
+            raise ScriptError(f"step {number}: a crash has the numbers writes and down")
+        return Crash(writes=writes, down_s=float(down_s))
+    step = step_of(data, number)
+    if not isinstance(step, Request | Inject | Move | Settle):
+        raise ScriptError(f"step {number}: a plan has no {step.do}")
+    return step
+
+
+def _fits(value: object) -> bool:
+    """Whether a value is a number that is not negative."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def told(step: Step) -> str:

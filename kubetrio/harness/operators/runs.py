@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 import trio
 
@@ -76,6 +76,14 @@ class Run:
     rules: dict[str, Rule] = field(default_factory=dict)
 
 
+class Mortal(Protocol):
+    """An operator that can be killed."""
+
+    def kill(self, down_s: float) -> None:
+        """End it now, and start it again so many seconds later."""
+        ...
+
+
 class Lifetimes:
     """Runs an operator, kills it, and starts it again.
 
@@ -142,7 +150,7 @@ async def run_plan(server: Harness, operator: Operator, plan: Plan, terms: Terms
     client = Client(recorder.handle, server.api.storage.registry, OPERATOR)
     lifetimes = Lifetimes(operator, client)
     before = await stored(store)
-    performing = _Performing(server, recorder, lifetimes)
+    performing = Performing(server, recorder, lifetimes)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lifetimes.run)
         await trio.sleep(STARTS_S)
@@ -173,19 +181,23 @@ async def _sleep(seconds: float, recorder: Recorder) -> None:
         await recorder.exhausted.wait()
 
 
-class _Performing:
+class Performing:
     """Does the steps of a plan.
 
     Args:
         server: with which.
         recorder: through which users ask.
-        lifetimes: of the operator.
+        operator: whose deaths are steps.
+
+    Attributes:
+        answers: status codes of users' requests.
+        rules: faults that were in force, by id.
     """
 
-    def __init__(self, server: Harness, recorder: Recorder, lifetimes: Lifetimes) -> None:
+    def __init__(self, server: Harness, recorder: Recorder, operator: Mortal) -> None:
         self._server = server
         self._recorder = recorder
-        self._lifetimes = lifetimes
+        self._operator = operator
         self.answers: list[int] = []
         self.rules: dict[str, Rule] = {}
 
@@ -201,14 +213,22 @@ class _Performing:
             case Inject():
                 self._inject(step.rule)
             case Move():
-                await _sleep(step.seconds, self._recorder)
+                await self.move(step.seconds)
             case Settle():
-                await _sleep(RESTS_S, self._recorder)
+                await self.settle()
             case Crash(writes=0):
-                self._lifetimes.kill(step.down_s)
+                self._operator.kill(step.down_s)
                 await trio.lowlevel.checkpoint()
             case Crash():
                 self._arm(step)
+
+    async def move(self, seconds: float) -> None:
+        """Let time pass."""
+        await _sleep(seconds, self._recorder)
+
+    async def settle(self) -> None:
+        """Wait until the operator is at rest."""
+        await _sleep(RESTS_S, self._recorder)
 
     def _inject(self, rule: Rule | None) -> None:
         faults = self._server.faults
@@ -228,7 +248,7 @@ class _Performing:
             left -= 1
             if left == 0:
                 self._recorder.after_write = None
-                self._lifetimes.kill(crash.down_s)
+                self._operator.kill(crash.down_s)
 
         self._recorder.after_write = written
 
