@@ -31,11 +31,15 @@ class KilledServer:
     Args:
         folder: for its data, its tokens and its log.
         flags: further flags.
+        most_files: bound of its descriptors; None for that of this process.
     """
 
-    def __init__(self, folder: Path, flags: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, flags: Sequence[str], *, most_files: int | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._flags = folder, flags
+        self._limit = [] if most_files is None else ["prlimit", f"--nofile={most_files}"]
         tokens = folder / "tokens.csv"
         tokens.write_text(f'{TOKEN},history,history-uid,"system:masters"\n')
         tokens.chmod(0o600)
@@ -49,9 +53,9 @@ class KilledServer:
             RuntimeError: it does not start.
         """
         command = [
-            sys.executable, "-m", "kubetrio", "serve", "--data-dir", str(self._folder / "data"),
-            "--secure-port", str(self._port), "--token-auth-file",
-            str(self._folder / "tokens.csv"), *self._flags,
+            *self._limit, sys.executable, "-m", "kubetrio", "serve",
+            "--data-dir", str(self._folder / "data"), "--secure-port", str(self._port),
+            "--token-auth-file", str(self._folder / "tokens.csv"), *self._flags,
         ]  # fmt: skip
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -77,6 +81,11 @@ class KilledServer:
             OSError: the server takes none.
         """
         return dial("127.0.0.1", self._port, PATIENCE_S)
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
 
     @property
     def ended(self) -> bool:
