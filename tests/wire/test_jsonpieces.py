@@ -166,6 +166,28 @@ def test_a_long_string_is_one_piece() -> None:
     assert gojson.parse(text).value == {"a": "x," * 300_000, "b": [1, 2]}
 
 
+@shortened(100)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["x", ",", '"', "\\", '\\"', "\\\\", "é", "]", "}"]),
+            st.integers(1, 120),
+        ),
+        max_size=12,
+    ),
+    st.integers(1, 40),
+    st.integers(0, 3),
+)
+def test_long_strings_of_any_text_are_read(
+    parts: list[tuple[str, int]], size: int, before: int
+) -> None:
+    """Of quotes and backslashes in particular."""
+    text = "".join(part * count for part, count in parts)
+    value = {"first": [1] * before, "long": text, "list": [text, 1, text], "k" + text[:99]: [2]}
+    for encoded in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)):
+        assert in_pieces(encoded.encode(), size) == value
+
+
 def test_a_large_text_that_is_wrong_is_refused_in_the_words_of_go() -> None:
     """The exact reader says what is wrong and where, as for small ones."""
     text = b'{"x":[%b,]}' % b",".join([b"1"] * 100_000)
