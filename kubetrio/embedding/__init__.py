@@ -37,6 +37,7 @@ from kubetrio.config import (
 from kubetrio.embedding.controller import Controller, Manager, ReconcileRequest
 from kubetrio.embedding.election import LostLease, lead
 from kubetrio.embedding.informer import Informer, Selection
+from kubetrio.embedding.podservers import serve_pods
 from kubetrio.env import Env, seeded
 from kubetrio.faults import Rule, RuleError
 from kubetrio.informers.election import Election
@@ -117,5 +118,6 @@ __all__ = [
     "open_server",
     "run",
     "seeded",
+    "serve_pods",
     "write_kubeconfig",
 ]

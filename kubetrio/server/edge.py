@@ -209,8 +209,10 @@ def _backends(base: Base) -> Backends:
     if config.simulation.nodes:
         from kubetrio.simulation.dialling import SimulatedDial
         from kubetrio.simulation.nodeobjects import is_kubelet
+        from kubetrio.simulation.podports import PodPorts, Targets
 
-        simulated = SimulatedDial(backends.dial, base.storage.informers)
+        ports = PodPorts(Targets(*config.simulation.allowed), base.parts.pod_server)
+        simulated = SimulatedDial(backends.dial, base.storage.informers, ports)
         return replace(backends, dial=simulated, in_memory=is_kubelet)
     return backends
 

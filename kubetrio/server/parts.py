@@ -23,6 +23,7 @@ from kubetrio.store.model import Revision, Store
 if TYPE_CHECKING:
     from kubetrio.api.pipeline import Handle
     from kubetrio.encryption.control import Encryption
+    from kubetrio.simulation.podports import PodServer
     from kubetrio.ui.steps import Steps
 
 log = Log("kubetrio.server")
@@ -69,6 +70,8 @@ class Parts:
         resolve_service: finds the address and port that stand for a Service of a webhook or an
             aggregated API server: takes its namespace, its name and its port; None for an endpoint
             of it, else its cluster IP.
+        pod_server: functions behind the ports of simulated pods, of
+            `kubetrio.embedding.serve_pods`.
         kept: set where the objects are those that a stopped server has left.
         open_store: opens the store for as long as a block lasts.
         around: takes what answers requests and returns what connections ask in its place; clients
@@ -80,6 +83,7 @@ class Parts:
     admission: Sequence[Plugin] = ()
     controllers: Mapping[str, Controllers] = field(default_factory=dict)
     resolve_service: ResolveService | None = None
+    pod_server: PodServer | None = None
     kept: Kept | None = None
     open_store: Callable[[Config, Env], AbstractAsyncContextManager[Store]] = own_store
     around: Callable[[Handle], Handle] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import trio
 
@@ -23,6 +23,15 @@ class OtherEnd(Protocol):
 
         It may be cancelled where it waits, and is called again then.
         """
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """An other end that has something to close."""
+
+    def closed(self) -> None:
+        """Hear that nothing is read or written any longer."""
         ...
 
 
@@ -84,6 +93,8 @@ class Connection:
         """See `Transport`."""
         self._closed = True
         self._wake()
+        if isinstance(self._other, Closing):
+            self._other.closed()
 
     # ------------------------------------------------------------------ the other end
 
@@ -98,6 +109,11 @@ class Connection:
     def over(self) -> bool:
         """Whether nothing more will be written."""
         return self._ended or self._closed
+
+    @property
+    def unread(self) -> int:
+        """Bytes that were said and not read yet."""
+        return len(self._said)
 
     async def written(self, seconds: float | None = None) -> None:
         """Wait until something was written, or nothing more will be.

@@ -10,40 +10,17 @@ from typing import Any
 
 import orjson
 
-from kubetrio.backend.dial import Dial, DialError, Tls, join_host_port
+from kubetrio.backend.dial import Dial, DialError, Tls, join_host_port, port_number
 from kubetrio.informers.informer import SharedInformerFactory
 from kubetrio.kinds.core.pods.digests import PREFIX
-from kubetrio.simulation.answers import http_answer, page_of
 from kubetrio.simulation.connection import Connection
 from kubetrio.simulation.kubelet import Kubelet
 from kubetrio.simulation.nodeobjects import KUBELET_PORT, is_kubelet, is_pod
 from kubetrio.simulation.placedpods import placed_view
+from kubetrio.simulation.podports import PodPorts
 from kubetrio.transport import Transport
 
 Object = dict[str, Any]
-
-
-class _Page:
-    """A pod that answers HTTP.
-
-    Args:
-        page: the body of its answers.
-    """
-
-    def __init__(self, page: bytes) -> None:
-        self._page = page
-        self._received = b""
-
-    async def work(self, here: Connection) -> None:
-        """See `OtherEnd`."""
-        await here.written()
-        self._received += here.take()
-        if b"\r\n\r\n" in self._received:
-            here.say(http_answer(self._page))
-            here.finish()
-        elif here.over:
-            here.finish()
-        self._received = self._received[-3:]
 
 
 class SimulatedDial:
@@ -52,9 +29,13 @@ class SimulatedDial:
     Args:
         others: opens those that are not simulated.
         informers: know the pods.
+        ports: opens their ports.
     """
 
-    def __init__(self, others: Dial, informers: SharedInformerFactory) -> None:
+    def __init__(
+        self, others: Dial, informers: SharedInformerFactory, ports: PodPorts | None = None
+    ) -> None:
+        self._ports = ports or PodPorts()
         self._others = others
         self._store = informers.store
         self._pods = informers.digests(PREFIX, placed_view)
@@ -66,12 +47,12 @@ class SimulatedDial:
         if is_kubelet(address):
             if port != str(KUBELET_PORT):
                 raise _refused(address, port)
-            return Connection(Kubelet(self._find))
+            return Connection(Kubelet(self._find, self._ports))
         if is_pod(address):
-            page = await self._page(address)
-            if page is None or tls is not None:
+            pod = await self._pod(address)
+            if pod is None or tls is not None:
                 raise _refused(address, port)
-            return Connection(_Page(page))
+            return await self._ports.open(pod, port_number(port))
         return await self._others(address, port, tls, timeout_s)
 
     async def _find(self, namespace: str, name: str) -> Object | None:
@@ -79,13 +60,12 @@ class SimulatedDial:
         pod: Object | None = None if stored is None else orjson.loads(stored.value)
         return pod
 
-    async def _page(self, address: str) -> bytes | None:
-        """What the pod with an address answers, None where it does not."""
+    async def _pod(self, address: str) -> Object | None:
+        """The pod with an address, None where there is none."""
         await self._pods.sync()
         for namespace, name, placed in self._pods.everywhere():
             if placed.address == address:
-                pod = await self._find(namespace, name)
-                return None if pod is None else page_of(pod)
+                return await self._find(namespace, name)
         return None
 
 

@@ -1,20 +1,48 @@
-"""Forwarded ports of simulated pods: HTTP is answered, all else is refused.
+"""Forwarded ports of simulated pods: bytes between streams of a client and what is behind a port.
 
 Source: KEP-4006; k8s.io/kubelet (``portforward.k8s.io`` over SPDY).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import trio
+
+from kubetrio.backend.dial import DialError
 from kubetrio.backend.spdy import DATA, PING, SYN_STREAM, Frame, SpdyError, data, ping
 from kubetrio.backend.spdyserver import ServerFraming
-from kubetrio.simulation.answers import http_answer, page_of
 from kubetrio.simulation.connection import Connection
+from kubetrio.simulation.podports import PodPorts
 from kubetrio.simulation.processes import Find
+from kubetrio.transport import Transport
 
 Object = dict[str, Any]
+MOST_WAITING = 256 * 1024
+"""Bytes that wait for one side while no more is read from the other."""
+
+
+@dataclass(slots=True)
+class _Forwarded:
+    """A connection to a port.
+
+    Args:
+        number: id of the request.
+        port: as the client names it.
+        transport: to what is behind the port.
+        out: bytes that wait to be written to it.
+        ended: whether the client writes no more.
+        told: whether that was told.
+    """
+
+    number: str
+    port: str
+    transport: Transport
+    out: bytearray = field(default_factory=bytearray)
+    ended: bool = False
+    told: bool = False
 
 
 class Forwarding:
@@ -22,32 +50,61 @@ class Forwarding:
 
     Args:
         find: finds pods.
+        ports: opens them.
         pod: the pod, as it was when the connection began.
         rest: bytes that came behind the request.
     """
 
-    def __init__(self, find: Find, pod: Object, rest: bytes) -> None:
+    def __init__(self, find: Find, ports: PodPorts, pod: Object, rest: bytes) -> None:
         self._framing = ServerFraming()
         self._find = find
+        self._ports = ports
         self._meta: Mapping[str, Any] = pod["metadata"]
         self._rest = rest
         self._errors: dict[str, int] = {}  # streams of errors, by the id of the request
-        self._ports: dict[int, tuple[str, str]] = {}  # ids and ports of streams of data
-        self._heads: dict[int, bytes] = {}  # the last bytes of what they sent
+        self._streams: dict[int, _Forwarded] = {}  # by the number of the stream of data
 
     async def work(self, here: Connection) -> None:
         """See `OtherEnd`."""
         if not self._rest:
-            await here.written()
-        received, self._rest = self._rest + here.take(), b""
+            await self._wait(here)
+        received = self._rest
+        if sum(len(one.out) for one in self._streams.values()) < MOST_WAITING:
+            received, self._rest = received + here.take(), b""
         if here.over and not received:
+            self.closed()
             here.finish()
             return
         try:
             for frame in self._framing.feed(received):
                 await self._take(here, frame)
         except SpdyError:
+            self.closed()
             here.finish()
+            return
+        for stream in tuple(self._streams):
+            self._pump(here, stream)
+
+    def closed(self) -> None:
+        """Close what is open: the client is gone."""
+        for one in self._streams.values():
+            one.transport.close()
+        self._streams.clear()
+
+    async def _wait(self, here: Connection) -> None:
+        """Wait until the client or something behind a port has something to say, or to take."""
+        async with trio.open_nursery() as nursery:
+
+            async def until(wait: Callable[[], Awaitable[None]]) -> None:
+                await wait()
+                nursery.cancel_scope.cancel()
+
+            if sum(len(one.out) for one in self._streams.values()) < MOST_WAITING or here.over:
+                nursery.start_soon(until, here.written)
+            for one in self._streams.values():
+                nursery.start_soon(until, one.transport.wait_readable)
+                if one.out:
+                    nursery.start_soon(until, one.transport.wait_writable)
 
     async def _take(self, here: Connection, frame: Frame) -> None:
         if frame.kind == PING:
@@ -59,35 +116,55 @@ class Forwarding:
             if headers.get("streamtype") == "error":
                 self._errors[number] = frame.stream
             else:
-                self._ports[frame.stream] = (number, headers.get("port", ""))
-                await self._open(here, frame.stream)
-        elif frame.kind == DATA and frame.stream in self._ports:
-            head = self._heads.get(frame.stream, b"") + frame.payload
-            self._heads[frame.stream] = head[-3:]
-            if b"\r\n\r\n" in head:
-                await self._serve(here, frame.stream)
+                await self._open(here, frame.stream, number, headers.get("port", ""))
+        elif frame.kind == DATA and frame.stream in self._streams:
+            one = self._streams[frame.stream]
+            one.out += frame.payload
+            one.ended = one.ended or frame.fin
 
-    async def _page(self) -> bytes | None:
+    async def _open(self, here: Connection, stream: int, number: str, port: str) -> None:
+        """Connect to a port, or say why not."""
         pod = await self._find(self._meta["namespace"], self._meta["name"])
-        return None if pod is None else page_of(pod)
+        try:
+            if pod is None or not (port.isascii() and port.isdigit()):
+                raise DialError(f"dial tcp 127.0.0.1:{port}: connect: connection refused")
+            transport = await self._ports.open(pod, int(port))
+        except DialError as error:
+            self._end(here, stream, number, self._failed(port, error))
+        else:
+            self._streams[stream] = _Forwarded(number, port, transport)
 
-    async def _open(self, here: Connection, stream: int) -> None:
-        """Refuse a connection to a port on which nothing listens."""
-        if await self._page() is not None:
-            return
-        number, port = self._ports.pop(stream)
-        text = (
-            f"error forwarding port {port} to pod {self._meta['name']}, uid {self._meta['uid']}: "
-            f"dial tcp 127.0.0.1:{port}: connect: connection refused"
-        )
+    def _failed(self, port: str, error: Exception) -> str:
+        pod = f"pod {self._meta['name']}, uid {self._meta['uid']}"
+        return f"error forwarding port {port} to {pod}: {error}"
+
+    def _end(self, here: Connection, stream: int, number: str, error: str = "") -> None:
+        """End the streams of a connection."""
         if number in self._errors:
-            here.say(data(self._errors.pop(number), text.encode(), fin=True))
+            here.say(data(self._errors.pop(number), error.encode(), fin=True))
         here.say(data(stream, b"", fin=True))
 
-    async def _serve(self, here: Connection, stream: int) -> None:
-        page = await self._page()
-        number, _ = self._ports.pop(stream)
-        self._heads.pop(stream, None)
-        if number in self._errors:
-            here.say(data(self._errors.pop(number), b"", fin=True))
-        here.say(data(stream, b"" if page is None else http_answer(page), fin=True))
+    def _pump(self, here: Connection, stream: int) -> None:
+        """Move the bytes that can be moved now."""
+        one = self._streams[stream]
+        try:
+            while one.out and (taken := one.transport.write_nowait(bytes(one.out))):
+                del one.out[:taken]
+            if one.ended and not one.out and not one.told:
+                one.told = True
+                one.transport.end()
+            while here.unread < MOST_WAITING:
+                received = one.transport.read_nowait()
+                if received is None:
+                    return
+                if not received:
+                    self._gone(here, stream)
+                    return
+                here.say(data(stream, received))
+        except OSError as error:
+            self._gone(here, stream, self._failed(one.port, error))
+
+    def _gone(self, here: Connection, stream: int, error: str = "") -> None:
+        one = self._streams.pop(stream)
+        one.transport.close()
+        self._end(here, stream, one.number, error)

@@ -15,6 +15,7 @@ from kubetrio.backend.websocket import accept_head
 from kubetrio.simulation.answers import Ran, Unanswered, answer_of, log_of, runs
 from kubetrio.simulation.connection import Connection
 from kubetrio.simulation.forwarding import Forwarding
+from kubetrio.simulation.podports import PodPorts
 from kubetrio.simulation.processes import Find, Following, SocketProcess, SpdyProcess
 
 MOST_HEAD_BYTES = 64 * 1024
@@ -89,10 +90,13 @@ class Kubelet:
 
     Args:
         find: finds pods.
+        ports: opens ports of pods.
     """
 
-    def __init__(self, find: Find) -> None:
+    def __init__(self, find: Find, ports: PodPorts) -> None:
         self._find = find
+        self._ports = ports
+        self._forwarding: Forwarding | None = None
         self._parser = _Parser()
         self._http = httptools.HttpRequestParser(self._parser)
         self._size = 0
@@ -121,6 +125,11 @@ class Kubelet:
             await self._answer(here, self._asked(), rest)
         elif self._size > MOST_HEAD_BYTES:
             _refuse(here, BAD_REQUEST, "the request is too large")
+
+    def closed(self) -> None:
+        """See `Closing`."""
+        if self._forwarding is not None:
+            self._forwarding.closed()
 
     def _asked(self) -> Asked:
         url = httptools.parse_url(self._parser.url)
@@ -205,7 +214,8 @@ class Kubelet:
             _refuse(here, FORBIDDEN, "simulated kubelets speak SPDY/3.1")
             return
         here.say(_switched(FORWARDED))
-        self._then = Forwarding(self._find, pod, rest).work
+        self._forwarding = Forwarding(self._find, self._ports, pod, rest)
+        self._then = self._forwarding.work
 
 
 def _streams_of(asked: Asked) -> frozenset[str]:

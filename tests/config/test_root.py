@@ -190,6 +190,7 @@ WRONG: dict[str, list[Any]] = {
     "faults.enabled": ["true", 0],
     "simulation.nodes": [-1, 1.5, "1", None, True],
     "simulation.stages": ["x", 1],
+    "simulation.targets": [["0"], ["x"], ["/a/../b"], "8080"],
     "feature_gates": [{"A": "true"}, ["A"], None],
     "name": ["", "a b", "a\n", 1],
 }  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import threading  # noqa: TID251  (a program beside the test)
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,57 @@ LIMIT = "--timeout=60s"
 def kubectl(start_server: Callable[..., ServerProcess], tmp_path: Path) -> Kubectl:
     """An administrator's, on a cluster with one node."""
     return Kubectl(start_server(tmp_path / "data", "--simulate-nodes", "1"), tmp_path)
+
+
+@pytest.fixture
+def program() -> Iterator[int]:
+    """The port of a program on this machine that answers HTTP."""
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Say what was asked for."""
+            body = f"real {self.path}".encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def test_a_program_behind_a_port(
+    start_server: Callable[..., ServerProcess], tmp_path: Path, program: int
+) -> None:
+    """Port-forward and the proxy lead to it where that is allowed, and else say why not."""
+    text = pod(**{"port.80": f"tcp:{program}", "port.81": "tcp:1"})
+    flags = ("--simulate-nodes", "1", "--simulation-targets", str(program))
+    kubectl = Kubectl(start_server(tmp_path / "data", *flags), tmp_path)
+    kubectl("wait", "--for=condition=Ready", "node/node-0", LIMIT)
+    kubectl("apply", "-f", "-", stdin=text)
+    kubectl("wait", "--for=condition=Ready", "pod/talk", LIMIT)
+    path = "/api/v1/namespaces/default/pods/talk"
+    assert kubectl("get", "--raw", f"{path}:80/proxy/x?y=z") == "real /x?y=z"
+    refused = kubectl.try_("get", "--raw", f"{path}:81/proxy/")
+    assert "is not in --simulation-targets" in refused.err
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        local = one.getsockname()[1]
+    with subprocess.Popen(
+        kubectl.command("port-forward", "pod/talk", f"{local}:80"),
+        env=kubectl.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as forwarding:
+        assert forwarding.stdout is not None
+        assert "Forwarding from" in forwarding.stdout.readline()
+        for number in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{local}/{number}") as answer:
+                assert answer.read() == f"real /{number}".encode()
+        forwarding.terminate()
 
 
 def pod(**annotations: str) -> str:

@@ -9,6 +9,7 @@ from kubetrio.backend.exchange import AnswerHead, Exchange, encode_head
 from kubetrio.backend.spdy import DATA, SYN_REPLY, Session
 from kubetrio.simulation.connection import Connection
 from kubetrio.simulation.kubelet import Kubelet
+from kubetrio.simulation.podports import PodPorts
 
 Object = dict[str, Any]
 UPGRADE = ((b"upgrade", b"SPDY/3.1"), (b"connection", b"Upgrade"), (b"content-length", b"0"))
@@ -19,7 +20,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 class Pods:
     """One pod that can change."""
 
-    def __init__(self, **annotations: str) -> None:
+    def __init__(self, ports: PodPorts | None = None, **annotations: str) -> None:
+        self.ports = ports or PodPorts()
         self.pod: Object | None = {
             "metadata": {
                 "name": "p", "namespace": "default", "uid": "u",
@@ -42,7 +44,7 @@ class Pods:
         self, target: str, method: str = "GET", headers: Headers = ()
     ) -> tuple[Exchange, AnswerHead]:
         """An answer's head, and the connection."""
-        here = Connection(Kubelet(self.find))
+        here = Connection(Kubelet(self.find, self.ports))
         head = encode_head(method, target, [(b"host", b"node"), *headers])
         exchange = Exchange(here, method, head)
         return exchange, await exchange.head()
