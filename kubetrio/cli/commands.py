@@ -84,6 +84,7 @@ COMMANDS = (
     Command("history", "list the former states of an object", "history"),
     Command("diff", "show what changed between two revisions", "diff"),
     Command("replay", "do the requests of a script again and compare the answers", "replay"),
+    Command("fuzz-operator", "look for what an operator does wrong", "fuzzoperator"),
     Command("ui", "show a server's pages in a browser", "ui"),
     Command("compact", "forget former states and give their room back", "compact"),
     Command("gen-types", "print Python types of custom resources", "gentypes"),

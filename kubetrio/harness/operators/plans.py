@@ -141,6 +141,7 @@ def _rule(rule: Rule) -> str:
     details = ", ".join(
         f"{key} {'/'.join(value) if isinstance(value, list) else value}"
         for key, value in shown.items()
+        if value != [""]  # the object itself
     )
     return f"{fault} ({details})" if details else str(fault)
 
