@@ -13,8 +13,7 @@ that may not be listed are left out and named.  Objects are shown as they are st
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from kubetrio.audit.lookup import Change, Writers, read_writers
 from kubetrio.audit.lookup import Object as About
 from kubetrio.auth.authorize import forbidden
 from kubetrio.env import RunBlocking
-from kubetrio.machinery.identity import MASTERS, Attributes, Decision, UserInfo, Verdict
+from kubetrio.machinery.identity import MASTERS, Attributes, Decision, Verdict
 from kubetrio.machinery.status import bad_request, expired, unknown_path
 from kubetrio.observe.logs import Log
 from kubetrio.resources.timeline import Entry, entry_of, timeline
@@ -37,9 +36,9 @@ from kubetrio.store.errors import Compacted, FutureRevision, Unreadable
 from kubetrio.store.model import Event, EventType, Range, Revision, Store
 from kubetrio.store.past import Past, Retained, past_of
 from kubetrio.ui.moments import Moments
+from kubetrio.ui.rights import Authorize, Lists, refusals
 
 Object = dict[str, Any]
-Authorize = Callable[[Attributes], Verdict | Awaitable[Verdict]]
 log = Log("kubetrio.ui")
 
 STEP = 1000
@@ -51,34 +50,6 @@ MOST_STATES = 500
 """Revisions of one object that are told: the newest."""
 LOG_BYTES = 4 << 20
 """Of the audit log, from its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """What a user may list, asked once for each kind and namespace."""
-
-    user: UserInfo
-    authorize: Authorize
-    known: dict[tuple[int, str], bool] = field(default_factory=dict)
-    kinds: set[str] = field(default_factory=set)
-
-    async def lists(self, kind: Kind, namespace: str) -> bool:
-        """Whether the user may list a kind in a namespace; else it is noted."""
-        if MASTERS in self.user.groups:
-            return True
-        key = id(kind), namespace
-        if key not in self.known:
-            asked = Attributes(
-                user=self.user, verb="list", namespace=namespace, api_group=kind.group,
-                api_version=kind.version, resource=kind.resource,
-            )  # fmt: skip
-            verdict = self.authorize(asked)
-            if not isinstance(verdict, Verdict):
-                verdict = await verdict
-            self.known[key] = verdict.decision is Decision.ALLOW
-        if not self.known[key]:
-            self.kinds.add(str(kind.group_resource))
-        return self.known[key]
 
 
 class History:
@@ -151,6 +122,12 @@ class History:
             ApiError: 400 or 410.
         """
         return await Moments(self._store, self._past).answer(request, self._revision)
+
+    async def refused(self, request: Request) -> Object:
+        """Return what the user may not list in a namespace; see `rights`."""
+        lists = Lists(request.user, self._authorize)
+        namespace = request.query.get("namespace") or ""
+        return {"items": await refusals(self._registry.current, lists, namespace)}
 
     # ------------------------------------------------------------------ one object
 
@@ -232,7 +209,7 @@ class History:
         upto = self._revision if upto < 0 else upto
         above = _whole("after", request.query.get("after") or "0")
         after = max(upto - STEP, store.compacted, min(above, upto))
-        refused = _Refused(request.user, self._authorize)
+        lists = Lists(request.user, self._authorize)
         writers = await self._writers()
         found: list[tuple[Event, Kind, About]] = []
         at = after
@@ -246,9 +223,7 @@ class History:
                 if event.revision > upto or about is None:
                     continue
                 kind, which = about
-                if namespace in ("", which.namespace) and await refused.lists(
-                    kind, which.namespace
-                ):
+                if namespace in ("", which.namespace) and await lists.allows(kind, which.namespace):
                     found.append((event, kind, which))
         dates = await self._dates([event.revision for event, _, _ in found])
         entries: list[tuple[Entry, Kind, About]] = []
@@ -267,7 +242,7 @@ class History:
             "after": after,
             "before": after + 1 if after > store.compacted else 0,
             "items": items[::-1],
-            "refused": sorted(refused.kinds),
+            "refused": sorted(lists.refused),
         }
 
     async def _dates(self, revisions: Sequence[int]) -> dict[int, int]:

@@ -7,6 +7,7 @@
 ``/ui/lasthour``         numbers of the last hour
 ``/ui/history/...``      what happened to objects (`history`)
 ``/ui/moment``           revisions by the clock (`moments`)
+``/ui/refused``          what the user may not list (`rights`)
 ``/ui/steps...``         steps of a script (`steps`), where a script is shown
 =======================  =======================================================================
 
@@ -79,6 +80,8 @@ class Site:
             case "moment":
                 told = await self.history.moment(request)
                 return json_response(told, headers=STANDING)
+            case "refused":
+                return json_response(await self.history.refused(request), headers=STANDING)
             case "steps" if self.steps is not None:
                 return self.steps.answer(name.removeprefix("steps"))
         return page_not_found()
