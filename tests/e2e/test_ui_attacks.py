@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket as free
+import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,7 @@ import trio
 from chromium import CHROMIUM, open_tab
 from ui_pages import by_link, configmap, configured, looking
 
-from kubetrio.server import open_server
+from kubetrio.server import Server, open_server
 
 pytestmark = [
     pytest.mark.e2e,
@@ -102,8 +107,8 @@ async def test_hostile_yaml_is_the_servers_to_refuse(tmp_path: Path) -> None:
 
 
 @asynccontextmanager
-async def other_site(body: str) -> AsyncIterator[str]:
-    """A page of somebody else on this machine."""
+async def other_site(body: str, host: str = "localhost") -> AsyncIterator[str]:
+    """A page of somebody else on this machine, or of a name that leads to it."""
 
     async def answer(stream: trio.SocketStream) -> None:
         async with stream:
@@ -113,7 +118,7 @@ async def other_site(body: str) -> AsyncIterator[str]:
 
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(trio.serve_tcp, answer, 0)
-        yield f"http://localhost:{listeners[0].socket.getsockname()[1]}/"
+        yield f"http://{host}:{listeners[0].socket.getsockname()[1]}/"
         nursery.cancel_scope.cancel()
 
 
@@ -147,6 +152,80 @@ async def test_pages_of_others_neither_frame_nor_ask(tmp_path: Path) -> None:
         names = {one["metadata"]["name"] for one in found.items}
         assert "a" in names
         assert "planted" not in names
+
+
+SOCKET = """
+new Promise(done => {{
+  const said = [], socket = new WebSocket('{url}');
+  socket.onmessage = (event) => said.push(event.data.length);
+  socket.onopen = () => said.push('open');
+  socket.onclose = () => done(said);
+  setTimeout(() => {{ done(said); socket.close(); }}, 3000);
+}})
+"""
+WATCH = "/api/v1/namespaces/default/secrets?watch=1"
+OTHER = "other.example"
+
+
+@asynccontextmanager
+async def proxied(folder: Path, server: Server) -> AsyncIterator[str]:
+    """``kubectl proxy`` as it is started without flags; yields its address."""
+    config = folder / "kubeconfig"
+    config.write_text(json.dumps(server.kubeconfig()))
+    command = ["kubectl", f"--kubeconfig={config}", "proxy", "--port=0"]
+    process = await trio.lowlevel.open_process(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={"HOME": str(folder), "PATH": os.environ["PATH"]},
+    )
+    try:
+        assert process.stdout is not None
+        told = b""
+        while b"\n" not in told:
+            told += await process.stdout.receive_some()
+        yield "http://" + told.split()[-1].decode()
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("way", ["proxy", "kubectl proxy", "plain port"])
+async def test_pages_of_others_open_no_web_socket(tmp_path: Path, way: str) -> None:
+    """A watch of Secrets by WebSocket, which no same-origin policy stops, from another origin.
+
+    The page itself may open one, which shows that the address is right; the plain port answers no
+    browser.
+    """
+    if way == "kubectl proxy" and shutil.which("kubectl") is None:
+        pytest.skip("there is no kubectl on PATH")
+    config = configured(tmp_path)
+    if way == "plain port":
+        with free.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        config = replace(config, local=replace(config.local, plain_port=port))
+    named = f"--host-resolver-rules=MAP {OTHER} 127.0.0.1"
+    async with (
+        looking(tmp_path, config=config, flags=[named]) as look,
+        AsyncExitStack() as stack,
+    ):
+        tab, address = look.tab, look.address
+        secret = {"metadata": {"name": "s", "namespace": "default"}, "data": {"k": "dg=="}}
+        await look.client.create({"apiVersion": "v1", "kind": "Secret", **secret})
+        if way == "kubectl proxy":
+            address = await stack.enter_async_context(proxied(tmp_path, look.server))
+        if way == "plain port":
+            address = f"http://127.0.0.1:{config.local.plain_port}"
+        socket = SOCKET.format(url=f"ws{address.removeprefix('http')}{WATCH}")
+        async with other_site("<title>other</title>", OTHER) as url:
+            await tab.go(url)
+            await tab.until("document.title === 'other'")
+            assert await tab.value(socket) == []
+        if way == "plain port":
+            return
+        await tab.go(f"{address}/ui/style.css")  # any page of the origin, and no policy of its own
+        await tab.until("document.readyState === 'complete' && location.pathname !== '/'")
+        assert (await tab.value(socket))[0] == "open"
 
 
 async def test_no_token_is_in_an_address_a_cookie_or_the_page(tmp_path: Path) -> None:

@@ -38,6 +38,12 @@ AXE_SERIOUS = (
     ".map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 160) + n.failureSummary).join()))"
 )
 
+SHIFTS = (
+    "new Promise(r => new PerformanceObserver(l => r(l.getEntries()"
+    ".reduce((a, e) => a + e.value, 0))).observe({type: 'layout-shift', buffered: true})"
+    " || setTimeout(() => r(0), 500))"
+)
+
 
 def tls(data_dir: Path) -> ssl.SSLContext:
     """Trust in a server."""
@@ -110,15 +116,15 @@ def configured(folder: Path, **more: Any) -> Config:
 
 @asynccontextmanager
 async def looking(
-    folder: Path, token: str = "root", *, config: Config | None = None
+    folder: Path, token: str = "root", *, config: Config | None = None, flags: Sequence[str] = ()
 ) -> AsyncIterator[Looking]:
-    """A server and a browser, both new."""
+    """A server and a browser, both new; with flags of the browser."""
     async with open_server(config or configured(folder)) as server:
         proxy = Proxy(int(server.url.rpartition(":")[2]), tls(server.config.data_dir), token)
         with trio.fail_after(LIMIT_S):
             async with trio.open_nursery() as nursery:
                 port = await nursery.start(proxy.serve)
-                async with open_tab(folder / "profile", "about:blank") as tab:
+                async with open_tab(folder / "profile", "about:blank", *flags) as tab:
                     await tab.listen()
                     await tab.size(1300, 850)
                     address = f"http://127.0.0.1:{port}"
