@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 import trio
 from chromium import CHROMIUM
-from ui_pages import AXE_SERIOUS, Looking, allow, behind_link, configmap, configured, looking, pod
+from ui_pages import (
+    AXE_SERIOUS,
+    SHIFTS,
+    Looking,
+    allow,
+    behind_link,
+    configmap,
+    configured,
+    looking,
+    pod,
+)
 
 from kubetrio.cli.kept import open_kept
 from kubetrio.env import Env
@@ -189,11 +199,11 @@ async def test_history_of_an_object_and_of_the_cluster(tmp_path: Path) -> None:
         assert "ConfigMap/later" in await tab.value(TEXT)
         await look.keep("history-namespace")
         shown = "Number(document.body.dataset.changes)"
-        first = "document.querySelector('tbody tr').innerText"
+        newest = "document.querySelector('tbody tr').innerText"
         await tab.value("window.second = document.querySelector('tbody tr'); 0")
         before = await tab.value(shown)
         await client.create(configmap("newest", {}))
-        await tab.until(f"{shown} === {before + 1} && {first}.includes('ConfigMap/newest')")
+        await tab.until(f"{shown} === {before + 1} && {newest}.includes('ConfigMap/newest')")
         assert await tab.value("second.isConnected && second.previousSibling !== null")
         await look.show(f"/objects/core/configmaps?at={at}&ns=default", f"{STATE} === 'kept'")
         shown = await tab.value(TEXT)
@@ -287,13 +297,20 @@ async def test_a_user_sees_what_rbac_allows(tmp_path: Path) -> None:
         locks = "document.querySelectorAll('.side .count .icon').length"
         assert await tab.value(locks) > 10
         await look.keep("denied")
-        await look.show("/objects/core/configmaps?ns=", LIVE)
-        assert "seen" in await tab.value(TEXT)
+        await look.show("/objects/core/configmaps?ns=", f"{LIVE} && {TEXT}.includes('seen')")
         await look.show("/history", "document.body.dataset.changes")
         assert "Not allowed to list" in await tab.value(TEXT)
         assert "pods" in await tab.value("document.querySelector('.note').innerText")
         await look.show("/load", "!!document.querySelector('.note.bad')")
         assert "Not allowed to see flow control" in await tab.value(TEXT)
+        for view in ("overview", "history"):
+            page = f"/object/core/pods/default/unseen?tab={view}"
+            await look.show(page, f"{TEXT}.includes('may not get pods')")
+        await look.show("/object/core/configmaps/default/seen", f"{LIVE}")
+        await tab.until("document.body.dataset.family === 'yes'")
+        assert "Not allowed to list" in await tab.value(TEXT)
+        assert 'cannot list resource "events"' in await tab.value(TEXT)
+        await look.well()  # what is refused is not asked for
 
 
 async def test_the_server_goes_and_comes_back(tmp_path: Path) -> None:
@@ -387,13 +404,6 @@ async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
                 await look.tab.value(f"{folded}; {axe}; 0")
                 assert await look.tab.value(AXE_SERIOUS) == [], (name, scheme)
                 await look.keep(f"{name}-{scheme}")
-
-
-SHIFTS = (
-    "new Promise(r => new PerformanceObserver(l => r(l.getEntries()"
-    ".reduce((a, e) => a + e.value, 0))).observe({type: 'layout-shift', buffered: true})"
-    " || setTimeout(() => r(0), 500))"
-)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from chromium import CHROMIUM, Tab
-from ui_pages import AXE_SERIOUS, behind_link, picture
+from ui_pages import AXE_SERIOUS, SHIFTS, behind_link, picture
 
 from kubetrio.cli.played import Played, play
 from kubetrio.env import Env
@@ -137,10 +137,30 @@ async def test_markup_in_a_script_is_text(tmp_path: Path, played: Played) -> Non
         buttons = "[...document.querySelectorAll('button')].map(b => b.textContent)"
         assert not {"Edit", "Delete", "Create"} & set(await tab.value(buttons))
         assert all("://" not in path for path in paths)
-        await tab.value("location.hash = '#/script/99'; 0")
-        await tab.until(f"{TEXT}.includes('no such step')")
-        tab.complaints[:] = [one for one in tab.complaints if "/ui/steps/99" not in one]
+        for wrong in ("99", "0", "-1", "1.5", "x"):
+            await tab.value(f"location.hash = '#/script/{wrong}'; 0")
+            await tab.until(f"{TEXT}.includes('no such step: {wrong}')")
         assert tab.complaints == []
+
+
+@pytest.mark.slow
+async def test_what_is_drawn_stays_where_it_is(tmp_path: Path, played: Played) -> None:
+    """The list of steps, and steps, in wide and in narrow windows."""
+    async with (
+        played.serve(Env()) as handle,
+        behind_link(tmp_path, handle) as (tab, _, _, _),
+    ):
+        await tab.until("document.body.dataset.steps")
+        for width in (1300, 400):
+            await tab.size(width, 850)
+            await tab.value("location.hash = '#/script'; 0")
+            await tab.value("document.body.dataset.steps = ''; window.before = 1; 0")
+            await tab.call("Page.reload")
+            await tab.until("!window.before && !!document.body.dataset.steps")
+            assert await tab.value(SHIFTS) < 0.02, width
+            for number in (2, 4):
+                await step(tab, number)
+                assert await tab.value(SHIFTS) < 0.02, (width, number)
 
 
 @pytest.mark.slow

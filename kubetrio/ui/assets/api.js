@@ -64,7 +64,14 @@ function warnings(header) {
   return found;
 }
 
-export async function get(path, options) { return (await send("GET", path, options)).json(); }
+const BROKEN = "The answer of the server broke off.";
+export async function get(path, options) {
+  const answer = await send("GET", path, options);
+  try { return await answer.json(); } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, BROKEN);
+  }
+}
 
 // ---------------------------------------------------------------- paths
 
@@ -73,6 +80,8 @@ export function collection(kind, namespace) {
   const inside = kind.namespaced && namespace ? "/namespaces/" + encodeURIComponent(namespace) : "";
   return root + "/" + kind.version + inside + "/" + kind.resource;
 }
+// A field selector for a name.  Source: apimachinery, fields.EscapeValue.
+export function named(name) { return "metadata.name=" + name.replace(/[\\,=]/g, "\\$&"); }
 export function objectPath(kind, namespace, name) {
   return collection(kind, namespace) + "/" + encodeURIComponent(name);
 }
@@ -108,19 +117,40 @@ export function watch(path, query, { signal, table, take }) {
   });
 }
 
+// Why the server refuses the watch of what may be listed: that stays as it was listed.
+async function watchIfAllowed(path, query, options) {
+  try { await watch(path, query, options); } catch (error) {
+    if (error.code === 403) return error.message;
+    throw error;
+  }
+  return "";
+}
+
 // Calls back with arrays of what the lines of a stream say, as many as came together, until it ends.
 export async function lines(path, { query, accept, signal, take }) {
   const answer = await send("GET", path, { query, accept, signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const whole = (rest + value).split("\n");
-    rest = whole.pop();
-    const said = whole.filter(Boolean).map((line) => JSON.parse(line));
+    let said;
+    try {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const whole = (rest + value).split("\n");
+      rest = whole.pop();
+      said = whole.filter(Boolean).map((line) => JSON.parse(line));
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Refused(0, BROKEN);
+    }
     if (said.length) take(said);
   }
+}
+
+// What a page does with what came is its own matter: a mistake there is not one of the connection.
+function lost(state, error) {
+  if (error instanceof Refused) state("away", error.message);
+  else state("undrawn", "This cannot be drawn: " + error.message);
 }
 
 // A row with what the table needs of its object; managedFields would be most of the memory of 10,000 rows.
@@ -164,7 +194,7 @@ export async function follow({ path, query, at, signal, columns, changed, state 
       for (;;) {
         let gone = false;
         const begun = performance.now();
-        await watch(path, { ...query, resourceVersion: version }, {
+        const ended = await watchIfAllowed(path, { ...query, resourceVersion: version }, {
           signal, table: true,
           take(events) {
             let any = false;
@@ -181,17 +211,18 @@ export async function follow({ path, query, at, signal, columns, changed, state 
             if (any) changed(rows, false);
           },
         });
+        if (ended) { state("unwatched", ended); return; }
         if (performance.now() - begun < SHORT_MS) await pause(SHORT_MS, signal);  // do not ask in a circle
         if (gone) break;  // what it watched from is not kept any more: list again
       }
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return;
       if (error.code === 410 && !at) continue;
-      if (error.code && error.code !== 429 && error.code < 500) {
+      if (error.code && (at || (error.code !== 429 && error.code < 500))) {
         state(error.code === 403 ? "refused" : "failed", error.message);
         return;
       }
-      state("away", error.message || String(error));
+      lost(state, error);
       try { await pause(AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)], signal); } catch { return; }
     }
   }
@@ -208,9 +239,9 @@ export async function followObject(kind, namespace, name, { signal, take, state 
       take(object, false);
       tries = 0;
       if (!kind.verbs.includes("watch")) return;
-      const query = { fieldSelector: "metadata.name=" + name, resourceVersion: object.metadata.resourceVersion };
+      const query = { fieldSelector: named(name), resourceVersion: object.metadata.resourceVersion };
       const begun = performance.now();
-      await watch(all, query, {
+      const ended = await watchIfAllowed(all, query, {
         signal,
         take(events) {
           for (const event of events) {
@@ -219,6 +250,7 @@ export async function followObject(kind, namespace, name, { signal, take, state 
           }
         },
       });
+      if (ended) { state("unwatched", ended); return; }
       if (performance.now() - begun < SHORT_MS) await pause(SHORT_MS, signal);  // do not ask in a circle
     } catch (error) {
       if (signal.aborted || error.name === "AbortError") return;
@@ -227,7 +259,7 @@ export async function followObject(kind, namespace, name, { signal, take, state 
         state(error.code === 403 ? "refused" : "failed", error.message);
         return;
       }
-      state("away", error.message || String(error));
+      lost(state, error);
       try { await pause(AGAIN_MS[Math.min(tries++, AGAIN_MS.length - 1)], signal); } catch { return; }
     }
   }
@@ -239,7 +271,7 @@ export async function followItems({ path, query, signal, changed }) {
     try {
       const list = await get(path, { query, signal }), items = new Map((list.items || []).map((one) => [one.metadata.uid, one]));
       changed(items);
-      await watch(path, { ...query, resourceVersion: list.metadata.resourceVersion }, {
+      const ended = await watchIfAllowed(path, { ...query, resourceVersion: list.metadata.resourceVersion }, {
         signal,
         take(events) {
           for (const { type, object } of events) {
@@ -249,6 +281,7 @@ export async function followItems({ path, query, signal, changed }) {
           changed(items);
         },
       });
+      if (ended) return;
     } catch (error) {
       if (error.name === "AbortError" || (error.code && error.code !== 410 && error.code !== 429 && error.code < 500)) throw error;
     }

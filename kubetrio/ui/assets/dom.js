@@ -10,7 +10,11 @@ function fill(node, props, children) {
     else if (key === "value" || key === "checked" || key === "disabled" || key === "hidden") node[key] = value;
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
+  return add(node, children);
+}
+// One after the other: there may be more than a call takes arguments.
+export function add(node, ...children) {
+  for (const one of children.flat(Infinity)) if (one !== null && one !== undefined && one !== false) node.append(one);
   return node;
 }
 export function h(tag, props, ...children) { return fill(document.createElement(tag), props, children); }
@@ -20,9 +24,38 @@ export function s(tag, props, ...children) { return fill(document.createElementN
 export function name(text, props) { return h("bdi", props, String(text)); }
 export function put(node, text) { if (node.textContent !== text) node.textContent = text; return node; }
 export function swap(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false));
-  return node;
+  const all = children.flat(Infinity);
+  node.replaceChildren();
+  return add(node, all);
 }
+// The first of a list as elements, and how many more there are.
+export function few(list, most, draw, more = (words) => h("span", { class: "dim" }, words)) {
+  const shown = list.slice(0, most).map(draw);
+  return list.length > most ? [shown, more("and " + (list.length - most) + " more")] : shown;
+}
+// A row of a plain table, whose cells have the names of their columns where a narrow window shows them below each other.
+export function tableRow(heads, props, ...cells) {
+  const row = h("tr", props, ...cells);
+  [...row.children].forEach((cell, i) => { cell.dataset.label = heads[i]; });
+  return row;
+}
+// Draws; what cannot be drawn is said in its place, and is no fault of the connection.
+export function drawing(node, work) {
+  try { return work(); } catch (error) {
+    swap(node, note("bad", "This cannot be drawn: " + error.message));
+    node.dataset.undrawn = "yes";
+    return null;
+  }
+}
+// A list, whatever stands in its place.
+export function listOf(value) { return Array.isArray(value) ? value : []; }
+export function objectOf(value) { return value !== null && typeof value === "object" ? value : {}; }
+// The focus goes to a control when what had it is gone.
+export function refocus(control) {
+  if (document.activeElement === document.body || document.activeElement === null) control.focus({ preventScroll: true });
+}
+// A control that is busy keeps the focus, which one that is disabled loses.
+export function busy(control, is) { control.setAttribute("aria-disabled", String(is)); }
 export function button(label, onclick, props) {
   return h("button", { type: "button", onclick, ...props }, label);
 }

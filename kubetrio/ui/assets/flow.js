@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { h, s, name, number, put, seconds, swap, button, note } from "./dom.js";
 
-const PATH = "/debug/api_priority_and_fairness/state";
+export const PATH = "/debug/api_priority_and_fairness/state";
 const RATES_S = 3, WAITS_S = 10, KEPT_OPEN_S = 30, HISTORY = 120, SHOWN_QUEUES = 512;
 const SILENT_MS = 5000, AGAIN_MS = 2000;
 const FIELDS = [
@@ -45,7 +45,9 @@ export class Flow {
   }
 
   // Follows the server while the page is open and seen.
-  async run(signal) {
+  // denied: why the user may not see it.
+  async run(signal, denied) {
+    if (denied) { swap(this.trouble, note("bad", REFUSALS[403])); this.told("refused", denied); return; }
     addEventListener("keydown", (event) => {
       const typing = /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
       if (event.key === "p" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) this.pause();

@@ -51,7 +51,7 @@ export class Grid {
         this.arrange(true);
       };
       const sorter = h("button", { type: "button", onclick: click, title: column.hint || null }, column.name);
-      return h("div", { role: "columnheader", class: column.number ? "number" : "" }, sorter);
+      return h("div", { role: "columnheader", class: this.kindOf(i) }, sorter);
     }));
     for (const line of this.pool) line.remove();
     this.pool = [];
@@ -138,12 +138,13 @@ export class Grid {
   }
   line() {
     const link = h("a", { tabindex: "-1" }, h("bdi"));
-    const cells = this.columns.map((column, i) => h("div", { role: "gridcell", class: column.number ? "number" : "" }, i === this.linked() ? link : h("bdi")));
+    const cells = this.columns.map((_, i) => h("div", { role: "gridcell", class: this.kindOf(i) }, i === this.linked() ? link : h("bdi")));
     const line = h("div", { class: "grid-row", role: "row", tabindex: "-1" }, cells);
     line.cells = cells.map((cell) => { const text = cell.querySelector("bdi"); text.append(""); return text; });
     line.link = link;
     return line;
   }
+  kindOf(i) { return i === this.linked() ? "named" : this.columns[i].number ? "number" : ""; }
   linked() { return Math.max(0, this.columns.findIndex((column) => column.link)); }
   fill(line, i, now) {
     const row = this.rows[i], same = line.row === row && line.index === i;

@@ -1,12 +1,13 @@
 // What happened: to one object, to a namespace, to the whole cluster.
 
 import * as api from "./api.js";
-import { h, name, put, stamp, swap, button, note } from "./dom.js";
+import { h, name, put, stamp, swap, button, busy, note, tableRow } from "./dom.js";
 import { edit } from "./edit.js";
 import { apiVersion, link } from "./kinds.js";
 import { momentForm } from "./moment.js";
 import { showKinds } from "./objects.js";
-import { diffView, yamlView } from "./text.js";
+import { refusals } from "./rights.js";
+import { diffView, folded, yamlView } from "./text.js";
 
 // ---------------------------------------------------------------- one object
 
@@ -38,7 +39,7 @@ export function revisions(view) {
         h("div", { class: "actions" },
           !about.kept && !view.at && button("Put revision " + at(b) + " back", () => edit({ kind, namespace, name: called, object: view.gone ? null : view.object, draft: shown, title: "Put revision " + at(b) + " back" })),
           h("a", { href: "#/objects/" + (kind.group || "core") + "/" + kind.resource + "?at=" + b.revision + (namespace ? "&ns=" + encodeURIComponent(namespace) : "") }, "The cluster at this revision")),
-        h("details", {}, h("summary", {}, "Revision " + at(b) + " as YAML"), yamlView(shown)));
+        folded("Revision " + at(b) + " as YAML", (fold) => fold.append(yamlView(shown))));
     } catch (error) { if (error.name !== "AbortError") swap(out, note("bad", error.message)); }
     document.body.dataset.compared = from + "-" + upto;
   }
@@ -58,13 +59,16 @@ export function revisions(view) {
       b.checked = revision === upto;
     }
   }
-  api.get(root, { signal }).then((found) => {
+  view.denied.then((denied) => {
+    if (denied) throw new Error(denied);
+    return api.get(root, { signal });
+  }).then((found) => {
     items = found.items;
     if (!items.length) { swap(list, note("warn", "Nothing is known of it since revision " + found.compacted + ".")); return; }
     const users = about.users;
     const heads = ["From", "To", "Revision", "Time", "What", "Manager", users && "User", "Generation", ""].filter((one) => one !== false);
     swap(list, h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, heads.map((one) => h("th", { scope: "col" }, one || h("span", { class: "hide" }, "Show"))))),
-      h("tbody", {}, items.map((item) => h("tr", { "data-revision": item.revision },
+      h("tbody", {}, items.map((item) => tableRow(heads, { "data-revision": item.revision },
         h("td", {}, pick("from", item, () => { from = item.revision; mark(); compare(); })), h("td", {}, pick("to", item, () => { upto = item.revision; mark(); compare(); })),
         h("td", { class: "tight" }, String(item.revision)), h("td", { class: "tight" }, stamp(item.time)), h("td", { class: "tight" }, h("span", { class: "badge " + item.verb }, item.verb)),
         h("td", {}, item.encrypted ? h("span", { class: "dim" }, "encrypted") : who(item.manager)), users && h("td", {}, who(item.user)), h("td", { class: "number" }, String(item.generation || "–")),
@@ -92,7 +96,7 @@ export function historyPage(context) {
   const filter = h("input", { type: "search", placeholder: "part of a name, kind or manager", autocomplete: "off", spellcheck: "false" });
   const space = h("select", {}, h("option", { value: "" }, "all namespaces"), namespace && h("option", { value: namespace }, namespace));
   space.value = namespace;
-  api.metadata("/api/v1/namespaces", {}, signal, 5000).then((items) => {
+  refusals("").then((denied) => { if (denied["/namespaces"]) throw new Error(denied["/namespaces"]); return api.metadata("/api/v1/namespaces", {}, signal, 5000); }).then((items) => {
     for (const item of items) if (item.metadata.name !== namespace) space.append(h("option", { value: item.metadata.name }, item.metadata.name));
   }, () => { space.title = "Namespaces may not be listed."; });
   space.addEventListener("change", () => { location.hash = "#/history" + (space.value ? "?ns=" + encodeURIComponent(space.value) : ""); });
@@ -103,7 +107,7 @@ export function historyPage(context) {
 
   function row(item) {
     const kind = { group: item.group, version: item.version, resource: item.resource, kind: item.kind, namespaced: item.namespace !== "" };
-    const line = h("tr", {}, h("td", { class: "tight" }, String(item.revision)), h("td", { class: "tight" }, stamp(item.time)), h("td", { class: "tight" }, h("span", { class: "badge " + item.verb }, item.verb)),
+    const line = tableRow(heads, {}, h("td", { class: "tight" }, String(item.revision)), h("td", { class: "tight" }, stamp(item.time)), h("td", { class: "tight" }, h("span", { class: "badge " + item.verb }, item.verb)),
       h("td", {}, h("a", { href: link(kind, item.namespace, item.name, "history") }, item.kind + "/", name(item.name))), h("td", {}, name(item.namespace || "–")), h("td", {}, who(item.manager)),
       about.users && h("td", {}, who(item.user)),
       h("td", { class: "tight" }, h("a", { href: "#/objects?at=" + item.revision + (namespace ? "&ns=" + encodeURIComponent(namespace) : "") }, "cluster then")));
@@ -125,7 +129,8 @@ export function historyPage(context) {
     if (refused.size > known) swap(warned, note("warn", "Not allowed to list, so their changes are not shown: " + [...refused].sort().join(", ")));
   }
   async function more() {
-    older.disabled = true;
+    if (older.getAttribute("aria-disabled") === "true") return;
+    busy(older, true);
     try {
       const found = await api.get(path, { query: before ? { before } : {}, signal });
       newest = newest || found.revision;
@@ -139,7 +144,7 @@ export function historyPage(context) {
       narrow();
       document.body.dataset.changes = shown.length;
     } catch (error) { if (error.name !== "AbortError") swap(out, note("bad", error.message)); }
-    older.disabled = false;
+    busy(older, false);
   }
   function anew() { before = ""; newest = 0; shown = []; rows.replaceChildren(); return more(); }
   // What has changed since the newest that is shown.

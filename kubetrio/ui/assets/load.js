@@ -2,8 +2,9 @@
 
 import * as api from "./api.js";
 import { h, s, bytes, moment, number, put, seconds, swap, note } from "./dom.js";
-import { Flow } from "./flow.js";
+import { Flow, PATH } from "./flow.js";
 import { showKinds } from "./objects.js";
+import { pathDenial } from "./rights.js";
 
 const HOUR_MS = 10000, WORDS = { refused: "not allowed" };
 
@@ -16,7 +17,7 @@ export function loadPage(context) {
   const told = (which, words) => { state.className = "state " + which; state.title = words; put(state, WORDS[which] || words); document.body.dataset.state = which; };
   const title = document.title, flow = new Flow({ told, title: (words) => { document.title = words + title; } });
   repeat(signal, HOUR_MS, out, async () => { hour.show(await api.get("/ui/lasthour", { signal })); });
-  flow.run(signal);
+  pathDenial(PATH).then((denied) => flow.run(signal, denied));
   return h("section", { class: "page scrolls", "aria-label": "Load" },
     h("div", { class: "heading" }, h("h1", {}, "Load"), h("span", { class: "kind" }, "of the last hour"), h("span", { class: "grow" }), state),
     out, hour.element, flow.element);

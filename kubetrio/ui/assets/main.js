@@ -1,13 +1,14 @@
 // The frame: what is above and beside each page, and which page the address names.
 
 import * as api from "./api.js";
-import { h, icon, name, put, swap, button, note } from "./dom.js";
+import { h, icon, name, put, swap, button, note, drawing } from "./dom.js";
 import { basics } from "./kinds.js";
 import { objectsPage } from "./objects.js";
 import { objectPage } from "./object.js";
 import { historyPage } from "./history.js";
 import { momentForm, momentWords } from "./moment.js";
 import { loadPage } from "./load.js";
+import { rightsOf } from "./rights.js";
 import { scriptPage } from "./script.js";
 
 const THEME = "kubetrio.theme";
@@ -68,6 +69,7 @@ class Frame {
   async run() {
     try {
       [this.about, this.kinds] = await basics();
+      rightsOf(this.about);
     } catch (error) {
       this.main.append(h("div", { class: "page" }, note("bad", error.message), button("Try again", () => location.reload())));
       if (api.signedIn()) this.main.firstChild.append(button("Sign out", api.signOut));
@@ -105,9 +107,10 @@ class Frame {
     }
     document.title = this.tabs.find(([id]) => id === tab)[1] + " · " + this.about.cluster;
     const context = { frame: this, kinds: this.kinds, about: this.about, side: this.side, query, parts, signal: this.leave.signal };
-    const page = { objects: objectsPage, object: objectPage, history: historyPage, load: loadPage, script: this.about.steps ? scriptPage : objectsPage }[parts[0]] || objectsPage;
+    const pages = { "": objectsPage, objects: objectsPage, object: objectPage, history: historyPage, load: loadPage, script: this.about.steps ? scriptPage : unknownPage };
+    const page = Object.hasOwn(pages, parts[0]) ? pages[parts[0]] : unknownPage;
     document.body.dataset.state = "";
-    swap(this.main, this.banner(query), page(context));
+    swap(this.main, this.banner(query), drawing(this.main, () => page(context)));
     document.body.dataset.page = parts[0] || "objects";
   }
   // What is shown is not what is now.
@@ -123,6 +126,10 @@ class Frame {
     return h("div", { class: "banner", role: "status" }, h("span", {}, "Read-only: the cluster as it was at ", momentWords(at), "."),
       momentForm({ at, go: (revision) => { location.hash = there(revision); } }), h("a", { href: there("") }, kept ? "Back to its last state" : "Back to now"));
   }
+}
+
+function unknownPage({ parts }) {
+  return h("section", { class: "page" }, note("bad", "There is no page " + parts[0] + " here."), h("p", {}, h("a", { href: "#/objects" }, "All objects")));
 }
 
 function tab([id, words, href]) { return h("a", { href, "data-tab": id }, icon(id), h("span", {}, words)); }

@@ -1,27 +1,31 @@
 // One object: what it is, its YAML, its history; and what can be done with it.
 
 import * as api from "./api.js";
-import { h, name, put, stamp, swap, button, note } from "./dom.js";
+import { h, name, put, stamp, swap, button, note, drawing, few, listOf, objectOf, tableRow } from "./dom.js";
 import { edit } from "./edit.js";
 import { dependents, tree, unlisted } from "./family.js";
 import { revisions } from "./history.js";
 import { apiVersion, link } from "./kinds.js";
-import { address, showKinds } from "./objects.js";
+import { momentOf } from "./moment.js";
+import { address, nowhere, showKinds } from "./objects.js";
 import { remove } from "./remove.js";
+import { getDenial, refusal } from "./rights.js";
 import { yamlView } from "./text.js";
 
 const TABS = [["overview", "Overview"], ["yaml", "YAML"], ["history", "History"]];
-const DRAW_MS = 250;
-const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", gone: "deleted", kept: "as it was", list: "loading" };
+const DRAW_MS = 250, SHARE = 8;  // a page that is costly to draw is drawn less often
+const MOST = 200;  // labels, conditions, owners and events that are drawn
+const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", gone: "deleted", kept: "as it was", list: "loading", undrawn: "not drawn", unwatched: "not live" };
 
 export function objectPage(context) {
   const { kinds, parts, query, signal, about } = context;
   const [, group, resource, space, called] = parts;
   const kind = kinds.named(group === "core" ? "" : group, resource);
-  if (!kind || !called) return h("section", { class: "page" }, note("bad", "The server has no such kind: " + (resource || "")));
+  const wrong = misled(context, kind);
+  if (wrong) return nowhere(context, wrong);
   const namespace = space === "-" ? "" : space, at = query.get("at") || "", fixed = at !== "" || about.kept !== "";
   showKinds(context, kind, namespace, at);
-  const view = { context, kind, namespace, called, at, object: null, gone: false };
+  const view = { context, kind, namespace, called, at, object: null, gone: false, denied: at ? Promise.resolve("") : getDenial(kind, namespace, called) };
   const state = h("span", { class: "state", role: "status" }, WORDS.list);
   const editing = button("Edit", () => edit({ kind, namespace, name: called, object: view.object }), { disabled: true });
   const deleting = button("Delete", () => remove({ kinds, kind, namespace, name: called, object: view.object, signal }), { class: "danger", disabled: true });
@@ -56,14 +60,17 @@ export function objectPage(context) {
     view.shown = null;
     panel.replaceChildren();
   }
-  function draw(fresh) {
+  function draw(fresh) { drawing(panel, () => drawn(fresh)); }
+  function drawn(fresh) {
     editing.disabled = deleting.disabled = fixed || !view.object || view.gone;
     if (chosen === "history") { if (fresh) swap(panel, revisions(view)); return; }
-    if (!view.object) return;
+    if (!view.object) { if (view.trouble) swap(panel, view.trouble); return; }
     if (chosen === "yaml") {
-      const open = panel.querySelector("details[open]"), top = panel.firstChild && panel.firstChild.scrollTop;
-      swap(panel, yamlView(view.object));
-      if (open) panel.querySelector("details").open = true;
+      const version = view.object.metadata.resourceVersion;
+      if (!fresh && panel.version === version && panel.firstChild) return;
+      const open = panel.querySelector("details[open]") !== null, top = panel.firstChild && panel.firstChild.scrollTop;
+      swap(panel, yamlView(view.object, { open }));
+      panel.version = version;
       if (top) panel.firstChild.scrollTop = top;
     } else overview(view, panel, signal);
   }
@@ -71,15 +78,19 @@ export function objectPage(context) {
   let waiting = null;
   function later() {
     if (waiting !== null) { waiting = "again"; return; }
+    const begun = performance.now();
     draw(false);
-    waiting = setTimeout(() => { const again = waiting === "again"; waiting = null; if (again && !signal.aborted) later(); }, DRAW_MS);
+    waiting = "drawn";
+    setTimeout(() => { const again = waiting === "again"; waiting = null; if (again && !signal.aborted) later(); }, Math.max(DRAW_MS, SHARE * (performance.now() - begun)));
   }
   function told(which, text) {
     state.className = "state " + which;
     put(state, WORDS[which]);
+    state.title = text || "";
     document.body.dataset.state = which;
     if (which === "refused" || which === "failed" || (which === "gone" && !view.object)) {
-      if (chosen !== "history") swap(panel, note("bad", text), which === "gone" ? h("p", {}, "Its history may still be kept: see the tab History.") : null);
+      view.trouble = [note("bad", text), which === "gone" && h("p", {}, "Its history may still be kept: see the tab History.")];
+      if (chosen !== "history") swap(panel, view.trouble);
     }
   }
   choose(chosen);
@@ -92,19 +103,39 @@ export function objectPage(context) {
     later();
     told(gone ? "gone" : at ? "kept" : "live", text || "");
   };
-  if (at) past(kind, namespace, called, at, signal).then((object) => {
-    if (object) take(object, false); else told("gone", "It was not there at revision " + at + ".");
-  }, (error) => { if (error.name !== "AbortError") told("failed", error.message); });
-  else api.followObject(kind, namespace, called, { signal, take, state: told });
+  async function begin() {
+    if (at) {
+      await momentOf(at);  // says that there is no such revision; a list would wait for it
+      const refused = await refusal(kind, namespace);
+      if (refused) { told("refused", refused); return; }
+      const object = await past(kind, namespace, called, at, signal);
+      if (object) take(object, false); else told("gone", "It was not there at revision " + at + ".");
+      return;
+    }
+    const refused = await view.denied;
+    if (refused) told("refused", refused); else await api.followObject(kind, namespace, called, { signal, take, state: told });
+  }
+  begin().catch((error) => { if (error.name !== "AbortError") told(error.code === 403 ? "refused" : "failed", error.message); });
   return h("section", { class: "page scrolls", "aria-label": kind.kind + " " + called },
     h("div", { class: "heading" }, h("a", { href: address(kind, back) }, kind.kind), h("h1", {}, name(called)),
       namespace && h("span", { class: "kind" }, "in ", name(namespace)), h("span", { class: "grow" }), state, !fixed && editing, !fixed && deleting),
     tabs, panel);
 }
 
+// Why a link leads to no object; nothing where it may.
+function misled({ parts }, kind) {
+  const [, group, resource, space, called] = parts;
+  if (!resource) return "The link names no object: it needs a group, a resource, a namespace or -, and a name.";
+  if (!kind) return "The server has no kind " + resource + " in the group " + (group || "core") + ".";
+  if (!space || !called) return "The link names no object of the kind " + kind.kind + ": it needs a namespace or -, and a name.";
+  if (kind.namespaced && space === "-") return kind.kind + " is a kind with namespaces, and the link names none.";
+  if (!kind.namespaced && space !== "-") return kind.kind + " is a kind without namespaces, and the link names one: " + space + ".";
+  return "";
+}
+
 // An object as it was, over the API: a list of one at a revision.
 export async function past(kind, namespace, called, at, signal) {
-  const query = { fieldSelector: "metadata.name=" + called, resourceVersion: at, resourceVersionMatch: "Exact" };
+  const query = { fieldSelector: api.named(called), resourceVersion: at, resourceVersionMatch: "Exact" };
   const found = await api.get(api.collection(kind, namespace), { query, signal });
   return (found.items || [])[0] || null;
 }
@@ -127,37 +158,48 @@ function overview(view, panel, signal) {
     family(view, slots.owners, over);
     events(view, slots.events, over);
   }
-  swap(panel.slots.facts, facts(meta));
-  swap(panel.slots.conditions, conditions((object.status && object.status.conditions) || []));
+  const { slots } = panel;
+  drawing(slots.facts, () => swap(slots.facts, facts(meta)));
+  drawing(slots.conditions, () => swap(slots.conditions, conditions(objectOf(object.status).conditions)));
 }
 
 function facts(meta) {
   const chips = (map) => {
     const all = Object.entries(map || {});
-    return all.length ? h("div", { class: "chips" }, all.map(([key, value]) => h("span", { class: "chip" }, name(value === "" ? key : key + "=" + value)))) : h("span", { class: "dim" }, "–");
+    return all.length ? h("div", { class: "chips" }, few(all, MOST, ([key, value]) => h("span", { class: "chip" }, name(value === "" ? key : key + "=" + value)))) : h("span", { class: "dim" }, "–");
   };
   const rows = [["Created", stamp(meta.creationTimestamp)], ["Labels", chips(meta.labels)], ["Annotations", chips(meta.annotations)],
     ["Generation", String(meta.generation || "–")], ["resourceVersion", meta.resourceVersion], ["uid", h("code", {}, meta.uid)]];
   if (meta.deletionTimestamp) rows.unshift(["Deleted", h("span", { class: "bad" }, stamp(meta.deletionTimestamp))]);
-  if (meta.finalizers) rows.push(["Finalizers", meta.finalizers.join(", ")]);
+  if (meta.finalizers) rows.push(["Finalizers", few(meta.finalizers, MOST, (one, i) => (i ? ", " : "") + one)]);
   return h("dl", { class: "facts" }, rows.map(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]));
 }
 
-function conditions(list) {
-  if (!list.length) return h("p", { class: "dim" }, "It has none.");
-  return h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Type", "Status", "Reason", "Since", "Message"].map((one) => h("th", { scope: "col" }, one)))),
-    h("tbody", {}, list.map((one) => h("tr", {}, h("td", { class: "tight" }, name(one.type)), h("td", { class: { True: "good", False: "bad" }[one.status] || "warn" }, String(one.status)),
-      h("td", {}, name(one.reason || "")), h("td", { class: "tight" }, stamp(one.lastTransitionTime)), h("td", {}, name(one.message || "")))))));
+// What stands there is the kind's own matter: custom kinds have conditions of any shape.
+function conditions(value) {
+  if (value === undefined || value === null || (Array.isArray(value) && !value.length)) return h("p", { class: "dim" }, "It has none.");
+  const all = listOf(value), list = all.filter((one) => one !== null && typeof one === "object" && !Array.isArray(one)), odd = all.length - list.length;
+  const beside = !Array.isArray(value) ? note("warn", "status.conditions is no list: see the YAML.") : odd ? note("warn", odd + " of " + all.length + " conditions are no objects: see the YAML.") : null;
+  return [list.length > 0 && conditionTable(list), beside];
 }
+const CONDITION = ["Type", "Status", "Reason", "Since", "Message"];
+function conditionTable(list) {
+  return h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, CONDITION.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, few(list, MOST, (one) => tableRow(CONDITION, {}, h("td", { class: "tight" }, name(said(one.type))), h("td", { class: { True: "good", False: "bad" }[one.status] || "warn" }, said(one.status)),
+      h("td", {}, name(said(one.reason))), h("td", { class: "tight" }, stamp(said(one.lastTransitionTime))), h("td", {}, name(said(one.message)))), row))));
+}
+
+function said(value) { return value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value); }
+function row(words) { return h("tr", {}, h("td", { class: "dim", colspan: "9" }, words)); }
 
 async function family(view, slot, signal) {
   const { object, context, kind, namespace, at } = view;
   const then = at ? "?at=" + encodeURIComponent(at) : "";
-  const owners = (object.metadata.ownerReferences || []).map((one) => {
+  const owners = few(object.metadata.ownerReferences || [], MOST, (one) => {
     const known = context.kinds.of(one.apiVersion, one.kind);
     const words = [one.kind + "/", name(one.name)];
     return h("li", {}, known ? h("a", { href: link(known, known.namespaced ? object.metadata.namespace : "", one.name) + then }, words) : h("span", {}, words), one.controller ? h("span", { class: "dim" }, " controller") : null);
-  });
+  }, (words) => h("li", { class: "dim" }, words));
   const here = h("li", { class: "here" }, kind.kind + "/", name(object.metadata.name));
   const below = h("div", {}, h("p", { class: "dim" }, "Looking for dependents …"));
   here.append(below);
@@ -172,12 +214,14 @@ async function family(view, slot, signal) {
 async function events(view, slot, signal) {
   const { object, context, namespace, at } = view, kind = context.kinds.named("", "events");
   if (!kind) return;
+  const refused = await refusal(kind, namespace || "default");
+  if (refused) { swap(slot, note("warn", refused)); return; }
   const path = api.collection(kind, namespace || "default"), query = { fieldSelector: "involvedObject.uid=" + object.metadata.uid };
   try {
     if (at) {
       const found = await api.get(path, { query: { ...query, resourceVersion: at, resourceVersionMatch: "Exact" }, signal });
       swap(slot, eventTable(found.items || []));
-    } else await api.followItems({ path, query, signal, changed: (items) => swap(slot, eventTable([...items.values()])) });
+    } else await api.followItems({ path, query, signal, changed: (items) => drawing(slot, () => swap(slot, eventTable([...items.values()]))) });
   } catch (error) { if (error.name !== "AbortError") swap(slot, note("bad", error.message)); }
 }
 
@@ -187,6 +231,6 @@ function eventTable(found) {
   const when = (one) => (one.series && one.series.lastObservedTime) || one.lastTimestamp || one.eventTime || one.metadata.creationTimestamp;
   found.sort((a, b) => (when(a) < when(b) ? 1 : -1));
   return h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, EVENT.map((one) => h("th", { scope: "col" }, one)))),
-    h("tbody", {}, found.map((one) => h("tr", {}, h("td", { class: "tight" }, stamp(when(one))), h("td", { class: one.type === "Warning" ? "warn" : "" }, name(one.type || "")), h("td", {}, name(one.reason || "")),
-      h("td", { class: "number" }, String(one.count || (one.series && one.series.count) || 1)), h("td", {}, name((one.source && one.source.component) || one.reportingComponent || "")), h("td", {}, name(one.message || "")))))));
+    h("tbody", {}, few(found, MOST, (one) => tableRow(EVENT, {}, h("td", { class: "tight" }, stamp(when(one))), h("td", { class: one.type === "Warning" ? "warn" : "" }, name(one.type || "")), h("td", {}, name(one.reason || "")),
+      h("td", { class: "number" }, String(one.count || (one.series && one.series.count) || 1)), h("td", {}, name((one.source && one.source.component) || one.reportingComponent || "")), h("td", {}, name(one.message || ""))), row))));
 }

@@ -2,13 +2,14 @@
 
 import * as api from "./api.js";
 import { create } from "./create.js";
-import { h, icon, name, put, swap, button } from "./dom.js";
+import { h, icon, name, note, put, swap, button } from "./dom.js";
 import { Grid, columnsOf } from "./grid.js";
 import { each, link, refresh } from "./kinds.js";
 import { momentOf } from "./moment.js";
+import { refusal, refusals } from "./rights.js";
 
 const COUNTS_MS = 30000, SOON_MS = 150, LATE_MS = 5000, SPACE = "kubetrio.namespace";
-const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading" };
+const WORDS = { live: "live", away: "not connected", refused: "not allowed", failed: "failed", kept: "as it was", list: "loading", undrawn: "not drawn", unwatched: "not live" };
 
 export function address(kind, query) {
   const text = query.toString();
@@ -18,7 +19,8 @@ export function address(kind, query) {
 export function objectsPage(context) {
   const { kinds, parts, query, signal } = context;
   const group = parts[1] === "core" ? "" : parts[1];
-  const kind = kinds.named(group || "", parts[2] || "") || kinds.named("", parts[1] ? "" : "pods") || kinds.listable[0];
+  const kind = parts[1] ? kinds.named(group, parts[2] || "") : kinds.named("", "pods") || kinds.listable[0];
+  if (!kind) return nowhere(context, "The server has no kind " + (parts[2] || "") + " in the group " + parts[1] + ".");
   const at = query.get("at") || "";
   const namespace = query.has("ns") ? query.get("ns") : at ? "" : sessionStorage.getItem(SPACE) || "";
   let settled = () => {};
@@ -53,7 +55,6 @@ export function objectsPage(context) {
     const wanted = search.value.trim().toLowerCase();
     return wanted ? (row) => row.name.toLowerCase().includes(wanted) : null;
   };
-  if (at) momentOf(at).then((found) => { grid.moment = Date.parse(found.time) + 999; grid.paint(); }, () => { /* ages are those of now */ });
   let rows = new Map(), loading = true;
   grid.arranged = (shown) => {
     const all = rows.size;
@@ -76,21 +77,31 @@ export function objectsPage(context) {
   if (fields.value) asked.fieldSelector = fields.value;
   document.body.dataset.drawn = 0;
   document.body.dataset.rows = "";
-  api.follow({
+  const following = () => api.follow({
     path: api.collection(kind, namespace), query: asked, at, signal,
     columns: (definitions) => grid.setColumns(columnsOf(definitions, { namespaces: kind.namespaced && !namespace, wide: wide.checked })),
     changed(found, more) { rows = found; loading = more; grid.setRows(rows, { filter: match() }); },
-    state(which, text) {
-      state.className = "state " + which;
-      put(state, WORDS[which]);
-      state.title = text;
-      loading = false;
-      settled();
-      document.body.dataset.state = which;
-      if (which === "refused" || which === "failed") { rows = new Map(); grid.setRows(rows); grid.arranged = () => {}; grid.say(text); put(total, ""); }
-      else grid.setRows(rows, { filter: match() });
-    },
+    state: told,
   });
+  function told(which, text) {
+    state.className = "state " + which;
+    put(state, WORDS[which]);
+    state.title = text;
+    loading = false;
+    settled();
+    document.body.dataset.state = which;
+    if (which === "refused" || which === "failed") { rows = new Map(); grid.setRows(rows); grid.arranged = () => {}; grid.say(text); put(total, ""); }
+    else grid.setRows(rows, { filter: match() });
+  }
+  (async () => {
+    if (at) {  // that there is no such revision; a list would wait for it
+      const found = await momentOf(at);
+      grid.moment = Date.parse(found.time) + 999;
+    }
+    const refused = await refusal(kind, namespace);
+    if (signal.aborted) return;
+    if (refused) told("refused", refused); else await following();
+  })().catch((error) => { if (error.name !== "AbortError") told(error.code === 403 ? "refused" : "failed", error.message); });
   return h("section", { class: "page", "aria-label": kind.kind },
     h("div", { class: "heading" }, h("h1", {}, kind.kind), kind.group && h("span", { class: "kind" }, kind.group), total, h("span", { class: "grow" }), state,
       !at && button("Create", () => create({ kinds, kind, namespace }))),
@@ -99,6 +110,15 @@ export function objectsPage(context) {
       h("label", { class: "field" }, "Name", search), h("label", { class: "field" }, "Label selector", labels), h("label", { class: "field" }, "Field selector", fields),
       h("label", { class: "field check" }, wide, "All columns")),
     grid.element);
+}
+
+// A page in place of one that the address does not lead to; its kind may have come since the kinds were asked for.
+export function nowhere(context, words) {
+  const { kinds, parts, query, frame, signal } = context, [, group, resource] = parts;
+  showKinds(context, null, "", query.get("at") || "");
+  const found = () => kinds.named(group === "core" ? "" : group, resource || "");
+  if (!found()) refresh(kinds).then((changed) => { if (changed && found() && !signal.aborted) frame.show(); }, () => { /* it stays unknown */ });
+  return h("section", { class: "page" }, note("bad", words), h("p", {}, h("a", { href: "#/objects" }, "All objects")));
 }
 
 function selector(example, value) {
@@ -110,7 +130,13 @@ function namespaces(chosen, at, signal) {
   if (chosen) select.append(h("option", { value: chosen }, chosen));
   select.value = chosen;
   const fixed = at ? { resourceVersion: at, resourceVersionMatch: "Exact" } : {};
-  const fill = () => api.metadata("/api/v1/namespaces", fixed, signal, 5000).then((items) => {
+  const listed = async () => {
+    const refused = (await refusals(""))["/namespaces"];
+    if (refused) throw new Error(refused);
+    if (at) await momentOf(at);
+    return api.metadata("/api/v1/namespaces", fixed, signal, 5000);
+  };
+  const fill = () => listed().then((items) => {
     const there = new Set([...select.options].map((one) => one.value));
     for (const { metadata } of items) if (!there.has(metadata.name)) select.append(h("option", { value: metadata.name }, metadata.name));
   }, (error) => { if (error.name !== "AbortError") select.title = error.message; });
@@ -178,18 +204,23 @@ function build(kinds, namespace, at, ready, renew) {
   const counting = async () => {
     if (document.hidden) return;
     let away = false;
-    await each(links.values(), async ({ kind, count, item, anchor }) => {
+    const refused = await refusals(namespace);
+    const lock = ({ count, item, anchor }, said) => {
+      swap(count, icon("lock"), h("span", { class: "hide" }, "not allowed"));
+      anchor.title = said;
+      item.classList.add("none");
+    };
+    await each(links.values(), async (link) => {
+      const { kind, count, item } = link;
       if (away) return;
+      if (refused[kind.key]) { lock(link, refused[kind.key]); return; }
       try {
         const found = await api.count(api.collection(kind, namespace), fixed, leave.signal);
         put(count, String(found));
         item.classList.toggle("none", found === 0);
       } catch (error) {
         away = away || error.code === 0;
-        if (error.name === "AbortError" || error.code !== 403) return;
-        swap(count, icon("lock"), h("span", { class: "hide" }, "not allowed"));
-        anchor.title = error.message;
-        item.classList.add("none");
+        if (error.name !== "AbortError" && error.code === 403) lock(link, error.message);
       }
     }, leave.signal, 3);
     document.body.dataset.counted = "yes";
@@ -197,13 +228,14 @@ function build(kinds, namespace, at, ready, renew) {
   (async () => {
     try {
       await Promise.race([ready || api.pause(SOON_MS, leave.signal), api.pause(LATE_MS, leave.signal)]);
+      if (at) await momentOf(at);  // lists at a revision that is not there yet would wait for it
       for (;;) {
         await counting();
         if (at) return;
         await api.pause(COUNTS_MS, leave.signal);
         if (!document.hidden && await refresh(kinds).catch(() => false)) { renew(); return; }
       }
-    } catch { /* another namespace is shown */ }
+    } catch { /* another namespace is shown, or there is no such revision */ }
   })();
   return { all: kinds.all, namespace, at, leave, links, filter, resemble, element: h("nav", { "aria-label": "Kinds by group" }, filter, groups) };
 }

@@ -1,11 +1,11 @@
 // The steps of a script: what was sent, what was answered, and the cluster at each of them.
 
 import * as api from "./api.js";
-import { h, button, name, put, stamp, swap, note } from "./dom.js";
+import { h, button, name, put, stamp, swap, note, tableRow } from "./dom.js";
 import { Grid } from "./grid.js";
 import { link } from "./kinds.js";
 import { showKinds } from "./objects.js";
-import { bodyView, diffView } from "./text.js";
+import { bodyView, diffView, folded } from "./text.js";
 
 const WAY = "kubetrio.bodies", SECOND = 19;  // of a time, without its zone
 let asked = null;
@@ -36,7 +36,10 @@ const COLUMNS = [
 
 export function scriptPage(context) {
   const number = Number(context.parts[1]);
-  return context.parts[1] ? stepPage(context, number) : listPage(context);
+  if (!context.parts[1]) return listPage(context);
+  if (number >= 1 && number <= context.about.steps && Number.isInteger(number)) return stepPage(context, number);
+  showKinds(context, null, "", String(context.about.at));
+  return h("section", { class: "page" }, note("bad", "The script has no such step: " + context.parts[1]), h("p", {}, h("a", { href: "#/script" }, "Script")));
 }
 
 function listPage(context) {
@@ -45,7 +48,7 @@ function listPage(context) {
   const grid = new Grid({ open: (row) => { location.hash = "#/script/" + row.uid; }, href: (row) => "#/script/" + row.uid, label: "Steps" });
   signal.addEventListener("abort", () => grid.close());
   const total = h("span", { class: "dim", role: "status" }), search = h("input", { type: "search", placeholder: "part of a path, an answer or a name", autocomplete: "off", spellcheck: "false" });
-  const said = h("div", {}), seed = h("span", { class: "kind" });
+  const said = h("div", {}, note("", "Reading …")), seed = h("span", { class: "kind" });
   let rows = new Map();
   const match = () => {
     const wanted = search.value.trim().toLowerCase();
@@ -93,7 +96,7 @@ function stepPage(context, number) {
     way.addEventListener("change", () => { sessionStorage.setItem(WAY, way.value); draw(); });
     draw();
     document.body.dataset.step = number;
-  }).catch((error) => { if (error.name !== "AbortError") swap(slot, note("bad", error.code === 404 ? "The script has no such step." : error.message)); });
+  }).catch((error) => { if (error.name !== "AbortError") swap(slot, note("bad", error.message)); });
   return h("section", { class: "page scrolls", "aria-label": "Step " + number },
     h("div", { class: "heading" }, h("a", { href: "#/script" }, "Script"), heading, h("span", { class: "kind" }, "of " + count), h("span", { class: "grow" }),
       h("label", { class: "as" }, h("span", { class: "dim" }, "Bodies as "), way), turn("Previous", number - 1), turn("Next", number + 1)), slot);
@@ -117,15 +120,16 @@ function drawn(context, step, changes, how) {
     sent && (full(sent) || sent.headers.length > 0) && card("Sent", headers(sent.headers), full(sent) && bodyView(sent, how)),
     step.earlier && card("What differs from the answer of step " + step.earlier.number, earlier || note("good", "Nothing that is shown differs.")),
     (full(answer) || answer.lines || Object.keys(answer.headers).length > 0) && card("Answered", headers(Object.entries(answer.headers)), full(answer) && bodyView(answer, how),
-      (answer.lines || []).map((event, i) => h("details", {}, h("summary", {}, eventWords(event, i)), bodyView(event, how)))));
+      (answer.lines || []).map((event, i) => folded(eventWords(event, i), (fold) => fold.append(bodyView(event, how))))));
 }
+const OTHERWISE = ["Where", "Recorded", "Now"];
 // Bodies that are objects as a difference, all else as it is.
 function otherwise(step) {
   const { answer, now, differences } = step, object = (body) => body.json && typeof body.json === "object" && !Array.isArray(body.json);
   const both = object(answer) && object(now) ? diffView(answer.json, now.json, { managed: true, label: "Recorded and now" }) : null;
   const rows = differences.filter((one) => !both || !/^answer\.(?:json|jsonLine|text|base64)\b/.test(one.where));
-  return [rows.length > 0 && h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["Where", "Recorded", "Now"].map((one) => h("th", { scope: "col" }, one)))),
-    h("tbody", {}, rows.map((one) => h("tr", {}, [one.where, one.script, one.now].map((text) => h("td", {}, name(text)))))))),
+  return [rows.length > 0 && h("div", { class: "wide-table" }, h("table", { class: "plain" }, h("thead", {}, h("tr", {}, OTHERWISE.map((one) => h("th", { scope: "col" }, one)))),
+    h("tbody", {}, rows.map((one) => tableRow(OTHERWISE, {}, [one.where, one.script, one.now].map((text) => h("td", {}, name(text)))))))),
   step.otherwise > differences.length && h("p", { class: "dim" }, "and " + (step.otherwise - differences.length) + " more"), both];
 }
 function full(body) { return ["json", "text", "base64"].some((form) => form in body); }

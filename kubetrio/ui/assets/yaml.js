@@ -11,35 +11,37 @@ function scalar(text) {
   if (PLAIN.test(text) && !MEANS_ELSE.test(text)) return text;
   return JSON.stringify(text).replace(UNSEEN, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
 }
-function block(text, indent) {
+// The lines of a value that stands behind its key or dash; null for one that begins on the next line.
+function leaf(value, start, indent) {
+  if (typeof value === "string") return value.includes("\n") && !NO_BLOCK.test(value) ? block(value, start, indent) : [start + scalar(value)];
+  if (value === null || typeof value !== "object") return [start + String(value)];
+  if (Array.isArray(value)) return value.length ? null : [start + "[]"];
+  for (const key in value) if (Object.hasOwn(value, key)) return null;
+  return [start + "{}"];
+}
+function block(text, start, indent) {
   const end = text.endsWith("\n\n") ? "+" : text.endsWith("\n") ? "" : "-";
   const all = (end === "-" ? text : text.slice(0, -1)).split("\n");
-  return "|" + end + "\n" + all.map((line) => (line ? indent + line : "")).join("\n");
+  for (let i = 0; i < all.length; i++) if (all[i]) all[i] = indent + all[i];
+  all.unshift(start + "|" + end);
+  return all;
 }
-// A value that begins behind its key or dash; null for one that begins on the next line.
-function leaf(value, indent) {
-  if (typeof value === "string") return value.includes("\n") && !NO_BLOCK.test(value) ? block(value, indent) : scalar(value);
-  if (value === null || typeof value !== "object") return String(value);
-  if (Object.keys(value).length) return null;
-  return Array.isArray(value) ? "[]" : "{}";
-}
-function nested(value, indent) {
-  const deeper = indent + "  ";
-  if (Array.isArray(value)) {
-    return value.flatMap((item) => {
-      const flat = leaf(item, deeper);
-      if (flat !== null) return (indent + "- " + flat).split("\n");
-      const inner = nested(item, deeper);
-      inner[0] = indent + "- " + inner[0].slice(deeper.length);
-      return inner;
-    });
+// lead: what the first line begins with, in place of the indent.
+function nested(out, value, indent, lead) {
+  const deeper = indent + "  ", list = Array.isArray(value);
+  let begin = lead;
+  for (const key of list ? value : Object.keys(value)) {
+    const inner = list ? key : value[key], start = begin + (list ? "-" : scalar(key) + ":"), flat = leaf(inner, start + " ", deeper);
+    begin = indent;
+    if (flat !== null) for (const line of flat) out.push(line);
+    else if (list) nested(out, inner, deeper, start + " ");
+    else {
+      out.push(start);
+      const within = Array.isArray(inner) ? indent : deeper;
+      nested(out, inner, within, within);
+    }
   }
-  return Object.keys(value).flatMap((key) => {
-    const start = indent + scalar(key) + ":";
-    const flat = leaf(value[key], deeper);
-    if (flat !== null) return (start + " " + flat).split("\n");
-    return [start, ...nested(value[key], Array.isArray(value[key]) ? indent : deeper)];
-  });
+  return out;
 }
 
 // The lines of an object; identity first.
@@ -47,11 +49,10 @@ export function lines(object) {
   if (!object) return [];
   const first = {};
   for (const key of FIRST) if (key in object) first[key] = object[key];
-  return nested({ ...first, ...object }, "");
+  return nested([], { ...first, ...object }, "", "");
 }
 export function valueLines(value) {
-  const flat = leaf(value, "");
-  return flat === null ? nested(value, "") : flat.split("\n");
+  return leaf(value, "", "") || nested([], value, "", "");
 }
 export function without(object, ...paths) {
   if (!object) return object;
@@ -80,7 +81,8 @@ export function difference(before, after) {
   const a = before.slice(start, before.length - end), b = after.slice(start, after.length - end);
   const out = before.slice(0, start).map((line) => [" ", line]);
   if (a.length * b.length > MOST) {
-    out.push(...a.map((line) => ["-", line]), ...b.map((line) => ["+", line]));
+    for (const line of a) out.push(["-", line]);
+    for (const line of b) out.push(["+", line]);
   } else {
     const width = b.length + 1, table = new Uint32Array((a.length + 1) * width);
     for (let i = a.length - 1; i >= 0; i--) for (let j = b.length - 1; j >= 0; j--) {
@@ -94,7 +96,7 @@ export function difference(before, after) {
       else out.push(["+", b[j++]]);
     }
   }
-  out.push(...before.slice(before.length - end).map((line) => [" ", line]));
+  for (const line of before.slice(before.length - end)) out.push([" ", line]);
   return out;
 }
 // Only what is near a change; null stands for lines that are left out.
