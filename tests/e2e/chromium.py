@@ -79,12 +79,14 @@ class Tab:
 
     async def press(self, key: str, code: int) -> None:
         """Press a key and let it go."""
-        for kind in ("rawKeyDown", "keyUp"):
+        text = {"Enter": "\r"}.get(key, "")  # by which a button is pressed
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
             await self.call(
                 "Input.dispatchKeyEvent",
                 type=kind,
                 key=key,
                 code=key,
+                text=text if kind == "keyDown" else "",
                 windowsVirtualKeyCode=code,
             )
 

@@ -201,3 +201,80 @@ async def test_a_deletion_is_followed_until_all_is_gone(tmp_path: Path) -> None:
         with trio.fail_after(5):
             await tab.click("Close")
         await look.well()
+
+
+FOCUS = "document.activeElement.textContent"
+
+
+async def test_the_focus_stays_in_the_dialog(tmp_path: Path) -> None:
+    """After a review that ends in a conflict, an error, or in what would change."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        await look.client.apply(configmap("a", {"k": "one"}), field_manager="helm")
+        await look.show("/object/core/configmaps/default/a", LIVE)
+        await tab.click("Edit")
+        before = f"{AREA}.value"
+        for old, new, said in (
+            ("k: one", "k: two", "Other managers own"),
+            ("apiVersion: v1", "apiVersion: v9", "v9"),
+        ):
+            await tab.value(f"{AREA}.value = {before}.replace('{old}', '{new}'); 0")
+            button = "[...document.querySelectorAll('dialog button')].find"
+            await tab.value(f"{button}(b => b.textContent === 'Review changes').focus(); 0")
+            await tab.press("Enter", 13)
+            await tab.until(f"{DIALOG}.includes('{said}')")
+            assert await tab.value(FOCUS) == "Review changes"
+            await tab.until(f"{FOCUS} === 'Review changes'")
+        await tab.value(f"{AREA}.value = {before}.replace('v9', 'v1'); 0")
+        await tab.press("Enter", 13)
+        await tab.click("Take these fields over")
+        await tab.until(f"{FOCUS} === 'Make these changes'")
+        tab.complaints[:] = [one for one in tab.complaints if "409" not in one and "400" not in one]
+        await look.well()
+
+
+async def test_what_an_apply_leaves_to_other_managers_is_said(tmp_path: Path) -> None:
+    """Putting an old revision back names the members that stay, and who owns them."""
+    async with looking(tmp_path) as look:
+        tab, client = look.tab, look.client
+        await client.create(configmap("a", {"k": "1"}), field_manager="kubetrio-ui")
+        more = configmap("a", {"more": "1", "a.b": "2"})
+        more["metadata"]["labels"] = {"team": "red"}
+        await client.apply(more, field_manager="helm")
+        await look.show(
+            "/object/core/configmaps/default/a?tab=history", "!!document.querySelector('tbody tr')"
+        )
+        rows = "document.querySelectorAll('tbody tr')"
+        await tab.until(f"{rows}.length === 2")
+        await tab.until("!!document.body.dataset.compared")
+        first = await tab.value(f"{rows}[1].dataset.revision")
+        await tab.value(f"{rows}[1].querySelector('button').click()")
+        await tab.until(f"document.body.dataset.compared === '0-{first}'")
+        await tab.click(f"Put revision {first} back")
+        await tab.click("Review changes")
+        await tab.until("!!document.querySelector('dialog .stays')")
+        stays = await tab.value(
+            "[...document.querySelectorAll('dialog .stays li')].map(l => l.textContent)"
+        )
+        assert stays == [
+            ".data.more \u2013 owned by helm", '.data["a.b"] \u2013 owned by helm',
+            ".metadata.labels \u2013 owned by helm",
+        ]  # fmt: skip
+        await look.keep("put-back-stays")
+        await look.well()
+
+
+async def test_a_namespace_has_no_policy_of_deletion(tmp_path: Path) -> None:
+    """What is in it goes with it under each, so none is offered."""
+    async with looking(tmp_path) as look:
+        tab = look.tab
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+        await look.client.create(space)
+        await look.client.create(configmap("a", {}, "shop"))
+        await look.show("/object/core/namespaces/-/shop", LIVE)
+        await tab.click("Delete")
+        await tab.until(f"{DIALOG}.includes('Everything in the namespace goes with it')")
+        assert "Orphan" not in await tab.value(DIALOG)
+        await tab.value("document.querySelector('dialog .actions .danger').click()")
+        await tab.until(f"{DIALOG}.includes('are gone.') && document.body.dataset.left === '0'")
+        await look.well()

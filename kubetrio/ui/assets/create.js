@@ -2,7 +2,7 @@
 // What is found in a text here is only where it goes to; the server reads it, and refuses what was found wrongly.
 
 import * as api from "./api.js";
-import { h, name, put, swap, button, dialog, note } from "./dom.js";
+import { h, name, put, swap, button, busy, dialog, note, refocus } from "./dom.js";
 import { apiVersion, link, refresh } from "./kinds.js";
 import { diffView, yamlView } from "./text.js";
 import { without } from "./yaml.js";
@@ -66,8 +66,8 @@ export function create({ kinds, kind, namespace }) {
   const box = dialog("Create", h("div", {}, h("p", { class: "dim" }, "Documents are separated by lines of ---. Without a namespace they go to " + space + "."), area,
     h("div", { class: "actions" }, review, way, h("span", { class: "grow" })), out), { wide: true });
   area.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) look(); });
-  let busy = false;
-  for (const one of [area, way]) one.addEventListener("input", () => { if (!busy) swap(out); });
+  let working = false;
+  for (const one of [area, way]) one.addEventListener("input", () => { if (!working) swap(out); });
 
   async function send(part, how, dryRun, warn) {
     const { known, space: into, id, text } = part;
@@ -112,8 +112,9 @@ export function create({ kinds, kind, namespace }) {
     part.warned = warned;
   }
   async function look() {
-    if (busy) return;
-    busy = review.disabled = true;
+    if (working) return;
+    working = true;
+    busy(review, true);
     const how = way.value, text = area.value;
     const parts = documents(text).map((one, i) => ({ ...one, number: i + 1, id: identity(one.text), at: h("div", {}) }));
     try {
@@ -125,7 +126,11 @@ export function create({ kinds, kind, namespace }) {
         parts.length > 0 && h("div", { class: "actions" }, go, bad > 0 && h("span", { class: "dim" }, "Nothing is written while a document has an error.")));
       if (parts.length && !bad) go.focus({ preventScroll: true });
       if (parts.length) (parts.find((part) => part.error) || parts[0]).at.scrollIntoView({ block: "nearest" });
-    } catch (error) { swap(out, note("bad", error.message)); } finally { busy = review.disabled = false; }
+    } catch (error) { swap(out, note("bad", error.message)); } finally {
+      working = false;
+      busy(review, false);
+      refocus(review);
+    }
     document.body.dataset.reviewed = parts.length;
   }
   function shown(part, how) {
@@ -140,8 +145,10 @@ export function create({ kinds, kind, namespace }) {
   }
   // In order, up to the first that fails: later ones may need it.
   async function make(parts, how, go) {
-    if (busy) return;
-    busy = go.disabled = review.disabled = true;
+    if (working) return;
+    working = true;
+    busy(go, true);
+    busy(review, true);
     let count = 0;
     for (const part of parts) {
       try {
@@ -158,8 +165,13 @@ export function create({ kinds, kind, namespace }) {
         break;
       }
     }
-    busy = review.disabled = false;
-    if (count === parts.length) go.replaceWith(button("Close", () => box.close(), { class: "first" }));
+    working = false;
+    busy(review, false);
+    if (count === parts.length) {
+      const close = button("Close", () => box.close(), { class: "first" }), had = document.activeElement === go;
+      go.replaceWith(close);
+      if (had) close.focus({ preventScroll: true });
+    }
     else put(go, count + " of " + parts.length + " done");
     document.body.dataset.created = count;
   }

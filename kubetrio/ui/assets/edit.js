@@ -1,8 +1,9 @@
 // Edit and apply: always a dry run and what it would change first.
 
 import * as api from "./api.js";
-import { h, name, swap, button, dialog, note } from "./dom.js";
+import { h, name, swap, button, busy, dialog, note, refocus } from "./dom.js";
 import { typed } from "./kinds.js";
+import { stayingView } from "./owners.js";
 import { diffView } from "./text.js";
 import { editable, lines, without } from "./yaml.js";
 
@@ -16,7 +17,7 @@ export function edit({ kind, namespace, name: called, object, draft, title, done
   const body = h("div", {}, area, h("div", { class: "actions" }, review, way, h("span", { class: "grow" })), out);
   const box = dialog(title || "Edit " + typed(kind, called), body, { wide: true });
   area.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) look(false); });
-  let busy = false;
+  let working = false;
   // What is written is what was reviewed: a text that changes is to be reviewed anew.
   const entered = () => ({ text: area.value, how: way.value });
   for (const one of [area, way]) one.addEventListener("input", () => swap(out));
@@ -30,8 +31,9 @@ export function edit({ kind, namespace, name: called, object, draft, title, done
     return api.apply(kind, namespace, called, text, { dryRun, force, warn });
   }
   async function look(force) {
-    if (busy) return;
-    busy = review.disabled = true;
+    if (working) return;
+    working = true;
+    busy(review, true);
     const warned = [], input = entered();
     try {
       const result = await write(input, true, force, (text) => warned.push(text));
@@ -44,19 +46,27 @@ export function edit({ kind, namespace, name: called, object, draft, title, done
       swap(out, warned.map((text) => note("warn", text)),
         diff ? [h("h3", {}, "A dry run of the server says that this would change:"), diff] : note("good", "Nothing would change.",
           input.how === "apply" ? " Fields that other managers own stay when they are left out; use Replace to remove them." : ""),
+        input.how === "apply" && now && stayingView(result),
         diff && h("div", { class: "actions" }, go, force && h("span", { class: "warn" }, "Fields are taken over from their managers.")));
       if (diff) go.focus({ preventScroll: true });
       go.scrollIntoView({ block: "nearest" });
-    } catch (error) { fail(error); } finally { busy = review.disabled = false; }
+    } catch (error) { fail(error); } finally {
+      working = false;
+      busy(review, false);
+      refocus(review);
+    }
   }
   async function make(input, force) {
-    if (busy) return;
-    busy = true;
+    if (working) return;
+    working = true;
     try {
       const result = await write(input, false, force, () => {});
       box.close();
       if (done) done(result);
-    } catch (error) { fail(error); } finally { busy = false; }
+    } catch (error) { fail(error); } finally {
+      working = false;
+      if (box.isConnected) refocus(review);
+    }
   }
   function fail(error) {
     const conflicts = error.conflicts || [];

@@ -1,9 +1,10 @@
 // Delete an object: what goes along is shown first, and followed until it is gone.
 
 import * as api from "./api.js";
-import { h, name, put, swap, button, dialog, note } from "./dom.js";
+import { h, name, put, swap, button, busy, dialog, note, refocus } from "./dom.js";
 import { dependents, tree, unlisted } from "./family.js";
 import { each, typed } from "./kinds.js";
+import { refusals } from "./rights.js";
 
 const POLICIES = [["Background", "The object first, its dependents after it"], ["Foreground", "Its dependents first, the object after them"], ["Orphan", "The object alone; its dependents stay"]];
 const TURN_MS = 1000, MOST = 200;  // that are asked for in one turn
@@ -12,15 +13,20 @@ export function remove({ kinds, kind, namespace, name: called, object, signal })
   const leave = new AbortController(), stop = () => leave.abort();
   signal.addEventListener("abort", stop, { signal: leave.signal });
   const found = h("div", {}, h("p", { class: "dim" }, "Looking for what will go along …"));
-  const policies = h("fieldset", {}, h("legend", { class: "hide" }, "Dependents"), POLICIES.map(([value, words], i) =>
+  // What is in a namespace, and the objects of a kind, go with it under each policy: it is about ownerReferences alone.
+  const contains = isNamespace(kind) || isDefinition(kind);
+  const policies = contains ? h("div") : h("fieldset", {}, h("legend", { class: "hide" }, "Dependents"), POLICIES.map(([value, words], i) =>
     h("label", {}, h("input", { type: "radio", name: "policy", value, checked: i === 0 }), h("span", {}, value, " – ", h("span", { class: "dim" }, words)))));
   const out = h("div", { "aria-live": "polite" });
   let along = null;  // what goes along, when that is known
   const itself = { words: [kind.kind + "/", name(called)], check: () => left(api.collection(kind, namespace), called, object.metadata.uid, leave.signal) };
+  let working = false;
   const go = button("Delete", async () => {
-    go.disabled = true;
+    if (working) return;
+    working = true;
+    busy(go, true);
     try {
-      const policy = policies.querySelector("input:checked").value;
+      const chosen = policies.querySelector("input:checked"), policy = chosen ? chosen.value : "Background";
       await api.remove(kind, namespace, called, { policy, uid: object.metadata.uid, dryRun: true });
       await api.remove(kind, namespace, called, { policy, uid: object.metadata.uid });
       if (cancel.contains(document.activeElement) || go.contains(document.activeElement)) cancel.focus();
@@ -28,7 +34,7 @@ export function remove({ kinds, kind, namespace, name: called, object, signal })
       go.remove();
       policies.remove();
       follow({ itself, along: policy === "Orphan" ? null : along, signal: leave.signal, found, out, orphans: policy === "Orphan" });
-    } catch (error) { swap(out, note("bad", error.message)); go.disabled = false; }
+    } catch (error) { swap(out, note("bad", error.message)); working = false; busy(go, false); refocus(go); }
   }, { class: "danger" });
   const held = object.metadata.finalizers || [], cancel = button("Cancel", () => box.close(), { "data-first": true });
   const box = dialog("Delete " + typed(kind, called), h("div", {}, found,
@@ -40,10 +46,13 @@ export function remove({ kinds, kind, namespace, name: called, object, signal })
   }, (error) => { if (error.name !== "AbortError") swap(found, note("bad", error.message)); });
 }
 
+function isNamespace(kind) { return kind.kind === "Namespace" && !kind.group; }
+function isDefinition(kind) { return kind.kind === "CustomResourceDefinition" && kind.group === "apiextensions.k8s.io"; }
+
 // What goes along: { element, parts } with { at, check } for each, `check` says what is left of it, nothing when it is gone.
 async function preview({ kinds, kind, namespace, object, signal }) {
-  if (kind.kind === "Namespace" && !kind.group) return counted(kinds, (one) => one.namespaced, object.metadata.name, signal, "Everything in the namespace goes with it:");
-  if (kind.kind === "CustomResourceDefinition") {
+  if (isNamespace(kind)) return counted(kinds, (one) => one.namespaced, object.metadata.name, signal, "Everything in the namespace goes with it:");
+  if (isDefinition(kind)) {
     const { group, names } = object.spec;
     return counted(kinds, (one) => one.group === group && one.resource === names.plural, "", signal, "All objects of the kind go with it:");
   }
@@ -58,8 +67,9 @@ async function preview({ kinds, kind, namespace, object, signal }) {
     h("div", { class: "tree" }, shown), unlisted(all.refused)) };
 }
 async function counted(kinds, which, space, signal, words) {
-  const rows = [], refused = [];
+  const rows = [], refused = [], denied = await refusals(space);
   await each(kinds.listable.filter(which), async (one) => {
+    if (denied[one.key]) { refused.push(one.resource); return; }
     try {
       const n = await api.count(api.collection(one, space), {}, signal);
       if (n) rows.push([one, n]);
@@ -88,7 +98,7 @@ async function remaining(path, signal) {
 }
 // What is left of an object; one of its name that was made anew is another one.
 async function left(path, called, uid, signal) {
-  const [one] = await api.metadata(path, { fieldSelector: "metadata.name=" + called }, signal);
+  const [one] = await api.metadata(path, { fieldSelector: api.named(called) }, signal);
   if (!one || one.metadata.uid !== uid) return "";
   const { deletionTimestamp, finalizers = [] } = one.metadata;
   return deletionTimestamp ? "being deleted" + (finalizers.length ? ", waits for " + finalizers.join(", ") : "") : "still there";
