@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kubetrio.config import Config
 from kubetrio.datadir.etcdmapping import object_mapping
 from kubetrio.env import Env
-from kubetrio.storagevalues.written import WrittenValues
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import ClientSettings
@@ -58,8 +56,7 @@ async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Sto
     tls = TlsFiles(ca=storage.etcd_cafile, cert=storage.etcd_certfile, key=storage.etcd_keyfile)
     try:
         await env.run_blocking(check_files, tls)
-        objects = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
-        mapping = replace(objects, values=WrittenValues(objects.values))
+        mapping = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
         settings = ReplicaSettings(
             client=ClientSettings(endpoints=storage.etcd_servers, tls=tls),
             lease_reuse_s=storage.lease_reuse_s,

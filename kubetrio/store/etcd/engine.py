@@ -318,6 +318,9 @@ class EtcdStore(FollowedTable):
     async def _announced(self, revision: Revision) -> Revision:
         """Wait until what was written has come back, as long as that is usual."""
         with trio.move_on_after(ANNOUNCED_MAX_S, shield=True):  # it is stored: a point, no span
+            # Its event comes by itself: etcd is asked how far it is where that takes long.
+            with trio.move_on_after(ASK_AGAIN_S):
+                await self.arrivals.wait_for(revision)
             await self.caught_up(revision)
         return revision
 
