@@ -182,9 +182,9 @@ def _hunted(options: argparse.Namespace) -> Report:
 
 def _hunt(options: argparse.Namespace, crew: Any, about: Subject, tell: Any, progress: Any) -> Hunt:
     """The hunt that flags ask for."""
-    from kubetrio.harness.operators.outside.attempt import Pace, Trial
     from kubetrio.harness.operators.outside.hunt import Bounds, Hunt
     from kubetrio.harness.operators.outside.program import Program
+    from kubetrio.harness.operators.outside.trials import Pace, Trial
     from kubetrio.harness.operators.plans import Plan
     from kubetrio.harness.setup import Setup
 

@@ -15,8 +15,8 @@ import yaml
 from kubetrio.cli import fuzzoperator, main
 from kubetrio.harness.operators.calls import OPERATOR, Call, Place
 from kubetrio.harness.operators.oracles import Finding
-from kubetrio.harness.operators.outside.attempt import Attempt, Pace
 from kubetrio.harness.operators.outside.report import Found, Report
+from kubetrio.harness.operators.outside.trials import Attempt, Pace
 from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.script import Request
 

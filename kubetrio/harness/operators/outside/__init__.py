@@ -3,7 +3,8 @@
 `hunt` needs hypothesis and is in a module of its own.
 """
 
-from kubetrio.harness.operators.outside.attempt import Attempt, Pace, Trial, attempt
+from kubetrio.harness.operators.outside.attempt import attempt
 from kubetrio.harness.operators.outside.program import Program
+from kubetrio.harness.operators.outside.trials import Attempt, Pace, Trial
 
 __all__ = ["Attempt", "Pace", "Program", "Trial", "attempt"]

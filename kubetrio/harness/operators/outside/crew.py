@@ -20,7 +20,8 @@ import trio
 
 from kubetrio.env import running_threads
 from kubetrio.harness.operators.ground import PrepareError
-from kubetrio.harness.operators.outside.attempt import Attempt, Trial, attempts
+from kubetrio.harness.operators.outside.attempt import attempts
+from kubetrio.harness.operators.outside.trials import Attempt, Trial
 from kubetrio.harness.setup import SetupError
 from kubetrio.server import StartError
 

@@ -20,7 +20,6 @@ from kubetrio.env import monotonic, seeded
 from kubetrio.harness.operators.calls import OPERATOR
 from kubetrio.harness.operators.exploring import Habits, plans
 from kubetrio.harness.operators.oracles import Evidence, Finding, judge
-from kubetrio.harness.operators.outside.attempt import Attempt, Pace, Trial
 from kubetrio.harness.operators.outside.crew import Crew
 from kubetrio.harness.operators.outside.drawing import drawn
 from kubetrio.harness.operators.outside.probes import (
@@ -32,12 +31,20 @@ from kubetrio.harness.operators.outside.probes import (
     probes,
     story,
 )
+from kubetrio.harness.operators.outside.reducing import (
+    about_one,
+    length,
+    performed,
+    shorter,
+    trimmed,
+)
 from kubetrio.harness.operators.outside.report import Found, Report
+from kubetrio.harness.operators.outside.trials import Attempt, Pace, Trial
 from kubetrio.harness.operators.outside.wants import strays
-from kubetrio.harness.operators.plans import Plan, Step
+from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.operators.runs import Run
 from kubetrio.harness.operators.subjects import Subject
-from kubetrio.harness.script import Inject, Request, Settle
+from kubetrio.harness.script import Inject, Request
 
 LEAST_QUIET_S, MOST_QUIET_S = 0.25, 2.0
 PAUSES = 3.0
@@ -45,6 +52,7 @@ PAUSES = 3.0
 SLOWER = 1.5
 """So much more time an operator gets that did not show a mistake again."""
 SHRINKS_S = 60.0
+"""A plan is made smaller for so long at least; else for half of the time of a hunt."""
 DRAWN_PLANS = 8
 """So many plans are drawn for each further walk."""
 
@@ -183,18 +191,39 @@ class Hunt:
         self._tell("the operator is watched on a walk through states of its objects")
         walk = self._tried(Probe(plan=plan), self._pace)
         self._check_heard(walk.run)
-        if not any(call.writes and call.user == OPERATOR.name for call in walk.run.calls):
-            walk = self._tried(Probe(plan=plan), self._patient())
-            if not habits(walk.run).writes:
-                raise HuntError(
-                    "it wrote nothing while its objects were made, changed and deleted: is this "
-                    "the operator of that kind? --quiet gives it more time after each change"
-                )
+        if not (walk.findings or self._tells(walk.run, plan)):
+            self._pace = self._patient()
+            walk = self._tried(Probe(plan=plan), self._pace)
+            self._check_writes(walk, plan)
         if self._bounds.quiet_s is None:
             quiet_s = min(max(PAUSES * walk.run.longest_pause_s, LEAST_QUIET_S), MOST_QUIET_S)
             limit_s = max(6 * quiet_s, self._pace.limit_s / 2)
             self._pace = replace(self._pace, quiet_s=quiet_s, limit_s=limit_s)
         return walk
+
+    @staticmethod
+    def _tells(run: Attempt, plan: Plan) -> bool:
+        """Whether a walk was walked to its end and the operator wrote something."""
+        asked = sum(isinstance(one, Request) for one in plan.steps)
+        return len(run.answers) == asked and bool(habits(run).writes)
+
+    def _check_writes(self, walk: Judged, plan: Plan) -> None:
+        """See that a walk tells what the operator does.
+
+        Raises:
+            HuntError: it does not.
+        """
+        if walk.findings or self._tells(walk.run, plan):
+            return
+        if not habits(walk.run).writes:
+            raise HuntError(
+                "the operator wrote nothing while its objects were made, changed and deleted: is "
+                "it that of the kind? --quiet gives it more time after each change"
+            )
+        raise HuntError(
+            f"the operator did not come to rest within {self._pace.limit_s:g} s of a change: does "
+            "it ask for something new again and again?"
+        )
 
     def _check_heard(self, run: Attempt) -> None:
         """See that the operator has talked to the server.
@@ -302,7 +331,7 @@ class Hunt:
         """Return a mistake when it shows again, with a smaller plan; None when it does not."""
         if not first.findings:
             return None
-        plan = _done(first.run)
+        plan = performed(first.run)
         self._tell(f"{first.findings[0]}")
         self._tell("this is tried again, with more time")
         again = self._tried(Probe(plan=plan, reference=reference), self._patient())
@@ -318,31 +347,23 @@ class Hunt:
             shown = self._tried(Probe(plan=small), self._patient())
             if names & shown.names:
                 plan, again = small, shown
-        return Found(plan=_trimmed(plan), findings=again.findings, run=again.run)
+        return Found(plan=trimmed(plan), findings=again.findings, run=again.run)
 
     def _shrunk(self, plan: Plan, names: set[str]) -> Plan:
         """Leave steps out as long as a mistake shows."""
-        until = monotonic() + SHRINKS_S
+        until = monotonic() + max(SHRINKS_S, self._bounds.limit_s / 2)
+        plan = self._showing(about_one(plan), names) or plan
         known: set[str] = set()
-        size = max(1, len(_units(plan)) // 2)
+        size = max(1, length(plan) // 2)
         while size and monotonic() < until:
-            units = _units(plan)
-            fewer = [
-                _joined([*units[:at], *units[at + size :]]) for at in range(0, len(units), size)
-            ]
-            new = [
-                one
-                for one in fewer
-                # Nothing was found where nothing went wrong, or this would not be tried.
-                if _asks(one) and one.disturbed == plan.disturbed and str(one) not in known
-            ]
+            new = [one for one in shorter(plan, size) if str(one) not in known]
             known.update(map(str, new))
             smaller = self._showing(new, names)
             if smaller is None:
                 size //= 2
             else:
                 plan = smaller
-                size = min(size, len(_units(plan)) // 2) or 1
+                size = min(size, length(plan) // 2) or 1
         return plan
 
     def _showing(self, several: Sequence[Plan], names: set[str]) -> Plan | None:
@@ -351,45 +372,6 @@ class Hunt:
         probes = [Probe(plan=plan) for plan in several]
         with closing(self._judge(probes, pace)) as judging:
             return next((one.run.plan for one in judging if names & one.names), None)
-
-
-def _trimmed(plan: Plan) -> Plan:
-    """A plan without the rest at its end, which comes anyway; a walk keeps its states by it."""
-    steps = list(plan.steps)
-    while plan.disturbed and isinstance(steps[-1], Settle):
-        steps.pop()
-    return Plan(steps=tuple(steps))
-
-
-def _done(run: Attempt) -> Plan:
-    """The plan of a run, up to where the run was broken off."""
-    asked, steps = 0, []
-    for one in run.plan.steps:
-        if isinstance(one, Request):
-            asked += 1
-            if asked > len(run.answers):
-                break
-        steps.append(one)
-    return Plan(steps=tuple(steps))
-
-
-def _units(plan: Plan) -> list[tuple[Step, ...]]:
-    """Steps that are left out together: each with the rest that follows it."""
-    units: list[tuple[Step, ...]] = []
-    for one in plan.steps:
-        if isinstance(one, Settle) and units:
-            units[-1] = (*units[-1], one)
-        else:
-            units.append((one,))
-    return units
-
-
-def _joined(units: Sequence[tuple[Step, ...]]) -> Plan:
-    return Plan(steps=tuple(step for unit in units for step in unit))
-
-
-def _asks(plan: Plan) -> bool:
-    return any(isinstance(one, Request) for one in plan.steps)
 
 
 def _hasty(plan: Plan) -> Plan:

@@ -10,7 +10,7 @@ from kubetrio import __version__
 from kubetrio.harness.operators.calls import Call
 from kubetrio.harness.operators.exploring import Habits
 from kubetrio.harness.operators.oracles import Finding
-from kubetrio.harness.operators.outside.attempt import Attempt, Pace
+from kubetrio.harness.operators.outside.trials import Attempt, Pace
 from kubetrio.harness.operators.plans import Plan
 
 FORMAT = "kubetrio-operator-report/1"

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from kubetrio.harness.operators.oracles import Finding
-from kubetrio.harness.operators.outside.attempt import Attempt, State
+from kubetrio.harness.operators.outside.trials import Attempt, State
 from kubetrio.harness.operators.plans import Step
 from kubetrio.harness.operators.states import differences
 from kubetrio.harness.script import Request, Settle

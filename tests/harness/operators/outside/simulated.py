@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from kubetrio.harness.operators.calls import OPERATOR, Call, Place
-from kubetrio.harness.operators.outside.attempt import Attempt, State, Trial
 from kubetrio.harness.operators.outside.crew import Crew
+from kubetrio.harness.operators.outside.trials import Attempt, State, Trial
 from kubetrio.harness.script import Inject, Request, Settle
 
 GROUP, RESOURCE = "example.com", "shelves"

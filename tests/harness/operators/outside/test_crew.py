@@ -10,9 +10,9 @@ import pytest
 from simulated import SHELF, books
 
 from kubetrio.harness.operators.calls import OPERATOR
-from kubetrio.harness.operators.outside.attempt import Pace, Trial
 from kubetrio.harness.operators.outside.crew import CrewError, open_crew, usual_jobs
 from kubetrio.harness.operators.outside.program import Program
+from kubetrio.harness.operators.outside.trials import Pace, Trial
 from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.operators.subjects import subject
 from kubetrio.harness.script import Request, Settle

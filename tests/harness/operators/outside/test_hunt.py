@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from simulated import SHELF, Simulated
 
-from kubetrio.harness.operators.outside.attempt import Pace, Trial
 from kubetrio.harness.operators.outside.hunt import Bounds, Hunt, HuntError
 from kubetrio.harness.operators.outside.program import Program
 from kubetrio.harness.operators.outside.report import Report
+from kubetrio.harness.operators.outside.trials import Pace, Trial
 from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.operators.subjects import subject
 from kubetrio.harness.script import Inject, Request
@@ -85,7 +85,7 @@ def test_confirmations_have_servers_of_their_own_and_more_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mistake", "told"), [("idle", "it wrote nothing while"), ("deaf", "KUBECONFIG names")]
+    ("mistake", "told"), [("idle", "wrote nothing while"), ("deaf", "KUBECONFIG names")]
 )
 def test_an_operator_that_does_nothing(mistake: str, told: str) -> None:
     """One line says what to look at."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from simulated import SHELF, Simulated, books
 
 from kubetrio.env import seeded
-from kubetrio.harness.operators.outside.attempt import Attempt, Trial
 from kubetrio.harness.operators.outside.probes import (
     bodies,
     foreign,
@@ -14,6 +13,7 @@ from kubetrio.harness.operators.outside.probes import (
     story,
 )
 from kubetrio.harness.operators.outside.program import Program
+from kubetrio.harness.operators.outside.trials import Attempt, Trial
 from kubetrio.harness.operators.plans import Crash
 from kubetrio.harness.operators.runs import FOREIGN
 from kubetrio.harness.operators.subjects import subject

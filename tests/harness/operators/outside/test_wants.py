@@ -7,7 +7,7 @@ from typing import Any
 from simulated import SHELF, books
 
 from kubetrio.faults import Rule
-from kubetrio.harness.operators.outside.attempt import Attempt, State, settled
+from kubetrio.harness.operators.outside.trials import Attempt, State, settled
 from kubetrio.harness.operators.outside.wants import strays
 from kubetrio.harness.operators.plans import Plan, Step
 from kubetrio.harness.operators.runs import FOREIGN
