@@ -157,7 +157,7 @@ def test_the_page_is_followed(tmp_path: Path) -> None:
     (tmp_path / "shelves.py").write_text(changed("entry"))
     code, printed, _ = fuzzed(tmp_path, "--", sys.executable, "shelves.py")
     assert code == 1
-    assert re.sub(r'"books": \d', '"books": 3', printed).startswith(REPORT)
+    assert printed.startswith(REPORT)
 
 
 def test_an_operator_in_shell(tmp_path: Path) -> None:
