@@ -55,7 +55,8 @@ function listPage(context) {
     return wanted ? (row) => COLUMNS.some((column) => column.text(row).toLowerCase().includes(wanted)) : null;
   };
   grid.setColumns(COLUMNS);
-  grid.arranged = (shown) => { put(total, shown + (shown === rows.size ? "" : " of " + rows.size) + " steps"); document.body.dataset.steps = shown; };
+  grid.element.hidden = true;  // until what stands above it has its height, and its columns their widths
+  grid.arranged = (shown) => { grid.element.hidden = false; put(total, shown + (shown === rows.size ? "" : " of " + rows.size) + " steps"); document.body.dataset.steps = shown; };
   search.addEventListener("input", () => grid.setRows(rows, { filter: match() }));
   search.addEventListener("keydown", (event) => { if (event.key === "ArrowDown" || event.key === "Enter") { event.preventDefault(); grid.focus(0); } });
   steps().then((script) => {

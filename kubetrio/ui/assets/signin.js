@@ -12,7 +12,7 @@
     sheet.replaceSync(files["style.css"]);
     document.adoptedStyleSheets = [sheet];
     document.querySelector("style").remove();
-    document.querySelector("main").hidden = true;
+    for (const one of document.body.children) one.hidden = true;  // in the other style it would stand elsewhere
     await import(URL.createObjectURL(new Blob([files["all.js"]], { type: "text/javascript" })));
   }
   const SAID = { 401: "The server does not know this token.", 403: "This user may not open the pages: they need get on /ui/*." };
