@@ -60,11 +60,12 @@ class Simulation(Section):
         AUDIENCES._replace(placeholder="TARGET,...", once=True), (),
         "TCP ports of the loopback address (8080, 8000-8099) and Unix sockets (/run/x.sock, or "
         "/run/folder/ for those in it) that annotations of simulated pods may lead to",
-        more=f"Who may make pods may reach them. See [programs behind ports]({GUIDE}#programs-behind-ports).",
+        more="Who may make pods may reach them. "
+        f"See [programs behind ports]({GUIDE}#programs-behind-ports).",
     )  # fmt: skip
 
     @property
     def allowed(self) -> tuple[list[tuple[int, int]], list[str]]:
         """Ranges of ports, and paths of sockets and folders, that annotations may name."""
-        ranges = [found for one in self.targets if (found := _ports(one)) is not None]
+        ranges = [both for one in self.targets if (both := _ports(one)) is not None]
         return ranges, [one for one in self.targets if _ports(one) is None]

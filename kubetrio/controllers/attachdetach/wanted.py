@@ -116,15 +116,15 @@ class WantedVolumes:
     def _consider(self, key: str, namespace: str, claim: str) -> None:
         """Note that a pod wants the volume of a claim, if that is known and attached."""
         pod = self._pods.get(*_split(key))
-        found = self.attachable.of_claim(namespace, claim)
-        if pod is None or found is None:
+        bound = self.attachable.of_claim(namespace, claim)
+        if pod is None or bound is None:
             return
-        name, volume = found
+        name, volume = bound
         place = Place(pod.node, volume.unique_name)
-        wanted = self._of_pod.setdefault(key, set())
-        if place in wanted:
+        places = self._of_pod.setdefault(key, set())
+        if place in places:
             return
-        wanted.add(place)
+        places.add(place)
         self._names[volume.unique_name] = name
         self._pods_at.setdefault(place, set()).add(key)
         self._at_node.setdefault(place.node, set()).add(place)

@@ -145,15 +145,15 @@ class ResourceClaims(Controller):
                 raise
         known = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
         before = {one["name"]: one.get("resourceClaimName") for one in known}
-        made = {
+        named = {
             one["name"]: names[one["name"]]
             for one in pod["spec"].get("resourceClaims") or ()
             if one.get("resourceClaimTemplateName")
         }
-        if any(value and before.get(key) != value for key, value in made.items()):
+        if any(value and before.get(key) != value for key, value in named.items()):
             rows = [
                 {"name": key, **({"resourceClaimName": value} if value else {})}
-                for key, value in made.items()
+                for key, value in named.items()
                 if value is not None
             ]
             who = self._who._replace(field_manager=MANAGER)

@@ -1,4 +1,4 @@
-"""What a scheduler writes to claims of devices: what they have, and for whom."""
+"""What a scheduler writes to claims of devices: what they have, and for which pods."""
 
 from __future__ import annotations
 

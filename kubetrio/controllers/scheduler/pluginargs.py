@@ -45,14 +45,14 @@ def without_args() -> Arguments:
 
 
 def _resources(members: Members) -> list[tuple[str, int]]:
-    found: list[tuple[str, int]] = []
+    chosen: list[tuple[str, int]] = []
     for one in members.each("resources"):
         name, weight = one.text("name"), one.number("weight", 1, 1, 100)
         one.end()
-        if not name or name in dict(found):
+        if not name or name in dict(chosen):
             raise ConfigurationError(f"{one.path}.name: each needs a name of its own")
-        found.append((name, weight))
-    return found or [("cpu", 1), ("memory", 1)]
+        chosen.append((name, weight))
+    return chosen or [("cpu", 1), ("memory", 1)]
 
 
 def _shape(members: Members) -> list[tuple[int, int]]:

@@ -64,13 +64,13 @@ class _Set(NamedTuple):
         on = dict(self.on)
         if ALL in self.off:
             return {name: weight or usual.get(name, 0) for name, weight in on.items()}
-        found: dict[str, int] = {}
+        enabled: dict[str, int] = {}
         for name, weight in usual.items():
             if name in on:
-                found[name] = on.pop(name) or weight
+                enabled[name] = on.pop(name) or weight
             elif name not in self.off:
-                found[name] = weight
-        return found | on
+                enabled[name] = weight
+        return enabled | on
 
 
 def enabled_plugins(plugins: Members) -> Enabled:

@@ -45,7 +45,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a scheduler does, for whom.
+    """The profiles of a scheduler, and its back-offs.
 
     Args:
         profiles: by name.

@@ -183,8 +183,8 @@ class SimulatedPods(Controller):
                 names.append(volume["persistentVolumeClaim"].get("claimName") or "")
             elif volume.get("ephemeral"):
                 names.append(f"{name}-{volume['name']}")
-        found = [self._volumes.of_claim(namespace, claim) for claim in names]
-        mounted = all(one is None or one[1].unique_name in node.attached for one in found)
+        volumes = [self._volumes.of_claim(namespace, claim) for claim in names]
+        mounted = all(one is None or one[1].unique_name in node.attached for one in volumes)
         (self._unmounted.discard if mounted else self._unmounted.add)(key)
         return mounted
 

@@ -129,7 +129,7 @@ class Allocator:
             AllocationError: something is wrong with a claim, a class or a pool.
         """
         pools = pools_of(self._devices.slices, name, labels)
-        wanted = [
+        requests = [
             self._wanted(place, key, request, pools)
             for place, (key, claim) in enumerate(self._claims)
             for request in claim.requests
@@ -137,11 +137,11 @@ class Allocator:
         self._steps, self._taken = 0, {}
         self._chosen = [[] for _ in self._claims]
         for place, (key, _) in enumerate(self._claims):
-            total = sum(one.amount for one in wanted if one.claim == place)
+            total = sum(one.amount for one in requests if one.claim == place)
             if total > MOST_RESULTS:
                 text = f"claim {key}: number of requested devices {total}"
                 raise AllocationError(f"{text} exceeds the claim limit of {MOST_RESULTS}")
-        if any(not one.amount for one in wanted) or not self._give(wanted, 0, 0, 0, name):
+        if any(not one.amount for one in requests) or not self._give(requests, 0, 0, 0, name):
             return None
         return [
             self._allocation(claim, chosen)
@@ -173,21 +173,21 @@ class Allocator:
 
     # ------------------------------------------------------------------ the search
 
-    def _give(self, wanted: list[Wanted], at: int, have: int, start: int, node: str) -> bool:
+    def _give(self, requests: list[Wanted], at: int, have: int, start: int, node: str) -> bool:
         """Give devices for a request and those after it; whether there is a way.
 
         Args:
-            wanted: all requests.
+            requests: all of them.
             at: place of the request.
             have: devices that it has already.
             start: place of the first candidate to try.
             node: name of the node.
         """
-        if at == len(wanted):
+        if at == len(requests):
             return True
-        one = wanted[at]
+        one = requests[at]
         if have == one.amount:
-            return self._give(wanted, at + 1, 0, 0, node)
+            return self._give(requests, at + 1, 0, 0, node)
         every = not one.request.amount
         last = have + 1 if every else len(one.candidates) - (one.amount - have) + 1
         for place in range(have if every else start, last):
@@ -197,7 +197,7 @@ class Allocator:
             device = one.candidates[place]
             if not self._take(one, device):
                 continue
-            if self._give(wanted, at, have + 1, place + 1, node):
+            if self._give(requests, at, have + 1, place + 1, node):
                 return True
             self._chosen[one.claim].pop()
             self._taken[device.id].discard(one.claim)
@@ -236,10 +236,10 @@ class Allocator:
             if request.tolerations:
                 result["tolerations"] = list(request.tolerations)
             results.append(result)
-        found: Object = {"results": results}
+        devices: Object = {"results": results}
         if config := self._config(claim):
-            found["config"] = config
-        allocation: Object = {"devices": found}
+            devices["config"] = config
+        allocation: Object = {"devices": devices}
         if (selector := _selector(chosen)) is not None:
             allocation["nodeSelector"] = selector
         return allocation
@@ -278,12 +278,12 @@ def _tolerated(taint: Object, request: Request) -> bool:
 def _alike(constraint: Object, chosen: list[Chosen]) -> bool:
     """Whether all devices of some requests have the same value of an attribute."""
     name, requests = constraint.get("matchAttribute") or "", constraint.get("requests")
-    found = [
+    values = [
         _attribute(device, name)
         for request, device in chosen
         if not requests or request.name in requests
     ]
-    return all(one is not None and one == found[0] for one in found)
+    return all(one is not None and one == values[0] for one in values)
 
 
 def _attribute(device: Device, name: str) -> Object | None:

@@ -137,7 +137,7 @@ class Claim(NamedTuple):
         allocated: whether it has devices.
         terms: of the nodes that can use them, None for all.
         devices: that no other claim may have.
-        consumers: uids of those for whom it is reserved.
+        consumers: uids of the pods it is reserved for.
     """
 
     uid: str

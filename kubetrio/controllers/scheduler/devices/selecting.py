@@ -40,11 +40,11 @@ def _by_domain(
     driver: str, members: Mapping[str, Object], read: Any, domains: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
     """Values by domain and name; names without a domain are of the driver's."""
-    found: dict[str, dict[str, Any]] = {domain: {} for domain in domains}
+    by_domain: dict[str, dict[str, Any]] = {domain: {} for domain in domains}
     for name, member in members.items():
         domain, _, rest = name.rpartition("/")
-        found.setdefault(domain or driver, {})[rest] = read(member)
-    return found
+        by_domain.setdefault(domain or driver, {})[rest] = read(member)
+    return by_domain
 
 
 def _attribute(member: Object) -> Any:

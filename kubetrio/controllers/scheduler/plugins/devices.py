@@ -43,14 +43,14 @@ def claims_of(pod: PodView, cluster: Cluster) -> list[tuple[str, Claim]] | Rejec
         pod: the pod.
         cluster: as it is now.
     """
-    namespace, found = pod.shape.namespace, []
-    made = dict(pod.made_claims)
+    namespace, claims = pod.shape.namespace, []
+    names = dict(pod.made_claims)
     for one in pod.shape.spec.get("resourceClaims") or ():
         name, of_template = one.get("resourceClaimName"), False
         if name is None:
-            if one["name"] not in made:
+            if one["name"] not in names:
                 return Rejected(f'pod "{pod.key}": ResourceClaim not created yet')
-            name, of_template = made[one["name"]], True
+            name, of_template = names[one["name"]], True
         if not name:
             continue  # it is known not to be needed
         claim = cluster.devices.claims.get(f"{namespace}/{name}")
@@ -61,8 +61,8 @@ def claims_of(pod: PodView, cluster: Cluster) -> list[tuple[str, Claim]] | Rejec
         if of_template and claim.owner != pod.uid:
             what = f"ResourceClaim {namespace}/{name} was not created for Pod {pod.key}"
             return Rejected(f"{what} (Pod is not owner)")
-        found.append((name, claim))
-    return found
+        claims.append((name, claim))
+    return claims
 
 
 def _rejected(pod: PodView, cluster: Cluster, claims: list[tuple[str, Claim]]) -> Rejected | None:
@@ -139,12 +139,12 @@ def given_on(pod: PodView, cluster: Cluster, node: NodeFacts) -> list[Given] | N
     allocator, allocations = _allocator(pod, cluster, claims), list[Object]()
     if allocator is not None:
         try:
-            found = allocator.allocate(node.name, node.labels)
+            results = allocator.allocate(node.name, node.labels)
         except AllocationError:
-            found = None
-        if found is None:
+            results = None
+        if results is None:
             return None
-        allocations = found
+        allocations = results
     rest = iter(allocations)
     return [
         Given(name, claim.uid, None if claim.allocated else next(rest)) for name, claim in claims

@@ -63,16 +63,16 @@ def rating(share: Share, resources: Sequence[tuple[str, int]], *, shaped: bool =
 
     def rate(pod: PodView, _: Cluster, nodes: Sequence[NodeState]) -> list[int]:
         usual = dict(zip((CPU, MEMORY), pod.shape.usual, strict=True))
-        wanted = {name: usual.get(name, pod.shape.requests.get(name, 0)) for name, _ in resources}
+        requests = {name: usual.get(name, pod.shape.requests.get(name, 0)) for name, _ in resources}
         ratings = []
         for node in nodes:
             total = weights = 0
             taken = {CPU: node.usual_cpu, MEMORY: node.usual_memory}
             for name, weight in resources:
                 there = node.facts.allocatable.get(name, 0)
-                if not there or (not wanted[name] and name not in _ALWAYS):
+                if not there or (not requests[name] and name not in _ALWAYS):
                     continue
-                one = share(taken.get(name, node.used.get(name, 0)) + wanted[name], there)
+                one = share(taken.get(name, node.used.get(name, 0)) + requests[name], there)
                 if one or not shaped:
                     total, weights = total + one * weight, weights + weight
             if not weights:

@@ -127,11 +127,11 @@ def _constraints(pod: PodView, cluster: Cluster, usual: Usual, *, hard: bool) ->
     """The constraints of a pod, or those that hold for pods without any."""
     if pod.shape.spread:
         return [one for one in pod.shape.spread if one.hard is hard]
-    found = [one for one in usual.constraints if one.hard is hard]
-    selector = cluster.owners.selector_of(pod.shape) if found else NOTHING
+    constraints = [one for one in usual.constraints if one.hard is hard]
+    selector = cluster.owners.selector_of(pod.shape) if constraints else NOTHING
     if selector.empty or selector.nothing:
         return []
-    return [one._replace(selector=selector) for one in found]
+    return [one._replace(selector=selector) for one in constraints]
 
 
 def preferred(
