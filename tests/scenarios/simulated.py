@@ -1,0 +1,255 @@
+"""A whole simulated cluster in memory, on a clock that jumps, and what scenarios ask of it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from kubetrio.client.client import Client
+from kubetrio.config import Simulation
+from kubetrio.machinery.status import ApiError
+from kubetrio.testing.server import InProcess, in_memory, open_api
+
+Object = dict[str, Any]
+
+NAMESPACE = "default"
+API = {
+    "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1",
+    "DaemonSet": "apps/v1", "ControllerRevision": "apps/v1",
+    "Job": "batch/v1", "CronJob": "batch/v1",
+    "PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
+    "PriorityClass": "scheduling.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
+    "IngressClass": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
+    "CustomResourceDefinition": "apiextensions.k8s.io/v1",
+    "ClusterRole": "rbac.authorization.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
+    "RoleBinding": "rbac.authorization.k8s.io/v1",
+}  # fmt: skip
+WHOLE = frozenset({
+    "Node", "PriorityClass", "Namespace", "PersistentVolume", "ClusterRole", "ClusterRoleBinding",
+    "CustomResourceDefinition", "IngressClass",
+})  # fmt: skip
+SAID = "simulation.kubetrio.io/"
+
+
+def template(app: str, *, said: Object | None = None, **spec: Any) -> Object:
+    """A template of pods with one container.
+
+    Args:
+        app: label of the pods.
+        said: annotations of the simulation, without their prefix.
+        spec: members of the pods' specs.
+    """
+    annotations = {f"{SAID}{name}": value for name, value in (said or {}).items()}
+    container: Object = {"name": "c", "image": spec.pop("image", "i")}
+    if requests := spec.pop("requests", None):
+        container["resources"] = {"requests": requests}
+    if ports := spec.pop("ports", None):
+        container["ports"] = ports
+    meta = {"labels": {"app": app}, "annotations": annotations}
+    return {"metadata": meta, "spec": {"containers": [container], **spec}}
+
+
+class Cluster:
+    """Asks a cluster, and waits for it.
+
+    Args:
+        server: the cluster.
+    """
+
+    def __init__(self, server: InProcess) -> None:
+        self.server = server
+        self.client: Client = server.client()
+
+    def _kind(self, kind: str) -> Any:
+        return self.client.kind(API.get(kind, "v1"), kind)
+
+    def _where(self, kind: str) -> str:
+        return "" if kind in WHOLE else NAMESPACE
+
+    async def make(self, kind: str, name: str, /, **members: Any) -> Object:
+        """Make an object.
+
+        Args:
+            kind: of the object.
+            name: of the object.
+            members: of it; of ``metadata``, those beside the name.
+        """
+        meta = {"name": name, **members.pop("metadata", {})}
+        if kind not in WHOLE:
+            meta["namespace"] = NAMESPACE
+        body = {"apiVersion": API.get(kind, "v1"), "kind": kind, "metadata": meta, **members}
+        return await self.client.create(body)
+
+    async def workload(
+        self, kind: str, name: str, /, said: Object | None = None, **spec: Any
+    ) -> Object:
+        """Make a workload that selects its pods by their label ``app``, which is its name."""
+        pods = spec.pop("pods", {})
+        if kind in ("Job", "CronJob"):
+            pods = {"restartPolicy": "Never", **pods}
+        body: Object = {"template": template(name, said=said, **pods), **spec}
+        if kind == "ReplicationController":
+            body["selector"] = {"app": name}
+        elif kind != "Job":
+            body["selector"] = {"matchLabels": {"app": name}}
+        if kind == "StatefulSet":
+            body.setdefault("serviceName", name)
+        return await self.make(kind, name, spec=body)
+
+    async def pod(self, name: str, *, said: Object | None = None, **spec: Any) -> Object:
+        """Make a pod."""
+        made = template(name, said=said, **spec)
+        meta, labels = made["metadata"], spec.pop("labels", None)
+        if labels is not None:
+            meta["labels"] = labels
+            made["spec"].pop("labels")
+        return await self.make("Pod", name, metadata=meta, spec=made["spec"])
+
+    async def get(self, kind: str, name: str) -> Object:
+        """An object."""
+        return await self.client.get(self._kind(kind), name, self._where(kind))
+
+    async def find(self, kind: str, name: str) -> Object | None:
+        """An object, None where there is none."""
+        try:
+            return await self.get(kind, name)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return None
+
+    async def all_of(self, kind: str, app: str = "") -> list[Object]:
+        """Objects of a kind by name, or those with a label ``app``."""
+        listed = await self.client.list(self._kind(kind), self._where(kind))
+        return sorted(
+            (
+                one
+                for one in listed.items
+                if not app or (one["metadata"].get("labels") or {}).get("app") == app
+            ),
+            key=lambda one: str(one["metadata"]["name"]),
+        )
+
+    async def change(
+        self, kind: str, name: str, subresource: str = "", /, **members: Any
+    ) -> Object:
+        """Merge members into an object."""
+        where = self._where(kind)
+        return await self.client.patch(
+            self._kind(kind), name, members, where, subresource=subresource
+        )
+
+    async def evict(self, eviction: Object) -> None:
+        """Evict a pod."""
+        name = str(eviction["metadata"]["name"])
+        await self.client.create(eviction, subresource="eviction", name=name)
+
+    async def remove(self, kind: str, name: str, **options: Any) -> None:
+        """Delete an object."""
+        await self.client.delete(self._kind(kind), name, self._where(kind), **options)
+
+    async def until(self, what: Callable[[], Awaitable[object]], limit_s: float = 900.0) -> None:
+        """Wait until something is so.
+
+        Args:
+            what: says whether.
+            limit_s: seconds of the cluster's time after which it is an error.
+        """
+        waited = 0.0
+        while not await what():
+            assert waited < limit_s, "it does not come to pass"
+            await trio.sleep(1)
+            waited += 1
+
+    async def names(self, kind: str, app: str = "") -> list[str]:
+        """Names of objects."""
+        return [one["metadata"]["name"] for one in await self.all_of(kind, app)]
+
+    async def ready(self, app: str) -> list[Object]:
+        """The pods of an application that are ready and stay."""
+        return [
+            one
+            for one in await self.all_of("Pod", app)
+            if "deletionTimestamp" not in one["metadata"] and is_ready(one)
+        ]
+
+    async def until_ready(self, app: str, count: int) -> None:
+        """Wait until an application has so many pods, all of them ready."""
+
+        async def enough() -> bool:
+            return len(await self.ready(app)) == count == len(await self.all_of("Pod", app))
+
+        await self.until(enough)
+
+    async def condition(self, kind: str, name: str, type_: str) -> Object:
+        """A condition of an object, empty for none."""
+        found = await self.get(kind, name)
+        conditions = (found.get("status") or {}).get("conditions") or ()
+        return next((one for one in conditions if one["type"] == type_), {})
+
+    async def until_condition(self, kind: str, name: str, type_: str) -> Object:
+        """Wait until a condition is true; returns it."""
+
+        async def true() -> bool:
+            return (await self.condition(kind, name, type_)).get("status") == "True"
+
+        await self.until(true)
+        return await self.condition(kind, name, type_)
+
+    async def node_of(self, pod: str) -> str:
+        """The node of a pod, empty for none."""
+        found = await self.get("Pod", pod)
+        return str(found["spec"].get("nodeName") or "")
+
+    async def refused(self, pod: str) -> str:
+        """Wait until it is said why a pod has no node; returns that."""
+
+        async def told() -> bool:
+            found = await self.condition("Pod", pod, "PodScheduled")
+            return found.get("status") == "False" and bool(found.get("message"))
+
+        await self.until(told)
+        return str((await self.condition("Pod", pod, "PodScheduled"))["message"])
+
+    async def placed(self, pod: str) -> str:
+        """Wait until a pod has a node; returns it."""
+
+        async def has() -> str:
+            return await self.node_of(pod)
+
+        await self.until(has)
+        return await self.node_of(pod)
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether a pod is ready."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+@asynccontextmanager
+async def cluster(nodes: int = 2) -> AsyncIterator[Cluster]:
+    """Run a whole server with simulated nodes, all of which are ready.
+
+    Args:
+        nodes: how many.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        config = replace(in_memory(Path(directory)), simulation=Simulation(nodes=nodes))
+        async with open_api(config=config, kept=True) as server:
+            there = Cluster(server)
+
+            async def ready() -> bool:
+                found = await there.all_of("Node")
+                taints = [one for one in found if one["spec"].get("taints")]
+                return len(found) == nodes and not taints and all(map(is_ready, found))
+
+            await there.until(ready)
+            yield there
