@@ -1,0 +1,1186 @@
+"""What Kubernetes' e2e specs for apps ask of a cluster, as scenarios of their titles.
+
+Source: titles and behaviour of k8s.io/kubernetes/test/e2e/apps (1.36); nothing else of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import trio
+from simulated import Cluster, cluster
+from trio.testing import MockClock
+
+from kubetrio.machinery.status import ApiError
+
+Object = dict[str, Any]
+Scenario = Callable[[Cluster], Awaitable[None]]
+SPECS: dict[str, Scenario] = {}
+
+
+def spec(title: str) -> Callable[[Scenario], Scenario]:
+    """Note the scenario of a spec."""
+
+    def note(scenario: Scenario) -> Scenario:
+        assert title not in SPECS
+        SPECS[title] = scenario
+        return scenario
+
+    return note
+
+
+# ---------------------------------------------------------------------- Deployment
+
+
+def image(name: str) -> Object:
+    """A change of the image of a workload's pods."""
+    return {"template": {"spec": {"containers": [{"name": "c", "image": name}]}}}
+
+
+async def images(there: Cluster, app: str) -> list[str]:
+    """Images of the pods of an application."""
+    return [one["spec"]["containers"][0]["image"] for one in await there.all_of("Pod", app)]
+
+
+@spec("Deployment RollingUpdateDeployment should delete old pods and create new ones")
+async def _rolling(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=3)
+    await there.until_ready("d", 3)
+    old = set(await there.names("Pod", "d"))
+    await there.change("Deployment", "d", spec=image("new"))
+
+    async def rolled() -> object:
+        return await images(there, "d") == ["new"] * 3 and len(await there.ready("d")) == 3
+
+    await there.until(rolled)
+    assert old.isdisjoint(await there.names("Pod", "d"))
+    assert sorted(one["spec"]["replicas"] for one in await there.all_of("ReplicaSet")) == [0, 3]
+
+
+@spec("Deployment RecreateDeployment should delete old pods and create new ones")
+async def _recreate(there: Cluster) -> None:
+    await there.workload(
+        "Deployment", "d", replicas=2, strategy={"type": "Recreate"}, said={"stop-seconds": "5"}
+    )
+    await there.until_ready("d", 2)
+    await there.change("Deployment", "d", spec=image("new"))
+
+    async def rolled() -> object:
+        both = set(await images(there, "d"))
+        assert both != {"i", "new"}, "old and new pods are there together"
+        return both == {"new"} and len(await there.ready("d")) == 2
+
+    await there.until(rolled)
+
+
+@spec("Deployment deployment should delete old replica sets")
+async def _history(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=1, revisionHistoryLimit=0)
+    await there.until_ready("d", 1)
+    await there.change("Deployment", "d", spec=image("new"))
+
+    async def alone() -> object:
+        return len(await there.all_of("ReplicaSet")) == 1 and await images(there, "d") == ["new"]
+
+    await there.until(alone)
+
+
+@spec("Deployment deployment should support rollover")
+async def _rollover(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=2, said={"ready-seconds": "20"})
+    await trio.sleep(5)
+    await there.change("Deployment", "d", spec=image("second"))
+    await trio.sleep(5)
+    await there.change("Deployment", "d", spec=image("third"))
+    await there.until_ready("d", 2)
+    assert await images(there, "d") == ["third"] * 2
+    sizes = [one["spec"]["replicas"] for one in await there.all_of("ReplicaSet")]
+    assert sorted(sizes) == [0, 0, 2]
+
+
+@spec("Deployment iterative rollouts should eventually progress")
+async def _iterative(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=4)
+    for number in range(6):
+        await there.change(
+            "Deployment", "d", spec={**image(f"v{number}"), "replicas": 4 + number % 3}
+        )
+        await trio.sleep(number)
+    await there.until_ready("d", 6)
+    assert set(await images(there, "d")) == {"v5"}
+    await there.until_condition("Deployment", "d", "Available")
+
+
+@spec("Deployment Deployment should have a working scale subresource")
+async def _scale(there: Cluster) -> None:
+    await _scaled(there, "Deployment")
+
+
+async def _scaled(there: Cluster, kind: str) -> None:
+    """Scale a workload by its subresource."""
+    await there.workload(kind, "w", replicas=1)
+    await there.until_ready("w", 1)
+    await there.change(kind, "w", "scale", spec={"replicas": 3})
+    await there.until_ready("w", 3)
+    assert (await there.get(kind, "w"))["spec"]["replicas"] == 3
+
+
+@spec("Deployment deployment should support proportional scaling")
+async def _proportional(there: Cluster) -> None:
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
+    await there.workload("Deployment", "d", replicas=10, strategy=surge)
+    await there.until_ready("d", 10)
+    said = {"metadata": {"annotations": {"simulation.kubetrio.io/state": "image-pull-back-off"}}}
+    broken = image("broken")
+    broken["template"] |= said
+    await there.change("Deployment", "d", spec=broken)
+
+    async def sizes() -> list[int]:
+        return sorted(one["spec"]["replicas"] for one in await there.all_of("ReplicaSet"))
+
+    async def stuck() -> object:
+        return await sizes() == [5, 8]
+
+    await there.until(stuck)
+    await there.change("Deployment", "d", spec={"replicas": 30})
+
+    async def spread() -> object:
+        return await sizes() == [13, 20]
+
+    await there.until(spread)
+
+
+@spec("Deployment deployment reaping should cascade to its replica sets and pods")
+async def _reaping(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=2)
+    await there.until_ready("d", 2)
+    await there.remove("Deployment", "d")
+
+    async def gone() -> object:
+        return not await there.all_of("ReplicaSet") and not await there.all_of("Pod")
+
+    await there.until(gone)
+
+
+@spec("Deployment test Deployment ReplicaSet orphaning and adoption regarding controllerRef")
+async def _orphaning(there: Cluster) -> None:
+    await there.workload("Deployment", "d", replicas=1)
+    await there.until_ready("d", 1)
+    (before,) = await there.all_of("ReplicaSet")
+    await there.remove("Deployment", "d", propagationPolicy="Orphan")
+
+    async def orphaned() -> object:
+        (found,) = await there.all_of("ReplicaSet")
+        return not found["metadata"].get("ownerReferences")
+
+    await there.until(orphaned)
+    body = {"template": before["spec"]["template"], "replicas": 1,
+            "selector": {"matchLabels": {"app": "d"}}}  # fmt: skip
+    body["template"]["metadata"]["labels"].pop("pod-template-hash")
+    await there.make("Deployment", "d", spec=body)
+
+    async def adopted() -> object:
+        found = await there.get("ReplicaSet", before["metadata"]["name"])
+        owners = found["metadata"].get("ownerReferences") or ()
+        return any(one["kind"] == "Deployment" and one["name"] == "d" for one in owners)
+
+    await there.until(adopted)
+    assert (await there.get("ReplicaSet", before["metadata"]["name"]))["metadata"]["uid"] == (
+        before["metadata"]["uid"]
+    )
+
+
+# ---------------------------------------------------------------------- ReplicaSet and its like
+
+
+async def _quota(there: Cluster, kind: str) -> None:
+    """A quota makes a condition, which goes when the workload fits."""
+    await there.make("ResourceQuota", "q", spec={"hard": {"pods": "2"}})
+
+    async def counted() -> object:
+        return bool(((await there.get("ResourceQuota", "q")).get("status") or {}).get("hard"))
+
+    await there.until(counted)
+    await there.workload(kind, "w", replicas=3)
+    failure = await there.until_condition(kind, "w", "ReplicaFailure")
+    assert failure["reason"] == "FailedCreate"
+    assert "exceeded quota" in failure["message"]
+    await there.change(kind, "w", spec={"replicas": 2})
+
+    async def well() -> object:
+        return not await there.condition(kind, "w", "ReplicaFailure")
+
+    await there.until(well)
+
+
+async def _adopt(there: Cluster, kind: str) -> str:
+    """A pod is there before its workload, which adopts it; returns its name."""
+    await there.pod("early", labels={"app": "w"})
+    await there.workload(kind, "w", replicas=1)
+
+    async def adopted() -> object:
+        owners = (await there.get("Pod", "early"))["metadata"].get("ownerReferences") or ()
+        return any(one["kind"] == kind and one["name"] == "w" for one in owners)
+
+    await there.until(adopted)
+    assert await there.names("Pod", "w") == ["early"]
+    return "early"
+
+
+async def _release(there: Cluster, kind: str, pod: str) -> None:
+    """A pod whose label changes has no owner, and another takes its place."""
+    await there.change("Pod", pod, metadata={"labels": {"app": "other"}})
+
+    async def replaced() -> object:
+        owners = (await there.get("Pod", pod))["metadata"].get("ownerReferences")
+        return not owners and len(await there.ready("w")) == 1
+
+    await there.until(replaced)
+
+
+@spec("ReplicaSet should surface a failure condition on a common issue like exceeded quota")
+async def _set_quota(there: Cluster) -> None:
+    await _quota(there, "ReplicaSet")
+
+
+@spec("ReplicaSet should adopt matching pods on creation and release no longer matching pods")
+async def _set_adopts(there: Cluster) -> None:
+    await _release(there, "ReplicaSet", await _adopt(there, "ReplicaSet"))
+
+
+@spec("ReplicaSet Replicaset should have a working scale subresource")
+async def _set_scale(there: Cluster) -> None:
+    await _scaled(there, "ReplicaSet")
+
+
+@spec(
+    "ReplicationController should surface a failure condition on a common issue like exceeded quota"
+)
+async def _controller_quota(there: Cluster) -> None:
+    await _quota(there, "ReplicationController")
+
+
+@spec("ReplicationController should adopt matching pods on creation")
+async def _controller_adopts(there: Cluster) -> None:
+    await _adopt(there, "ReplicationController")
+
+
+@spec("ReplicationController should release no longer matching pods")
+async def _controller_releases(there: Cluster) -> None:
+    await there.workload("ReplicationController", "w", replicas=1)
+    await there.until_ready("w", 1)
+    (pod,) = await there.names("Pod", "w")
+    await _release(there, "ReplicationController", pod)
+
+
+@spec("ReplicationController should get and update a ReplicationController scale")
+async def _controller_scale(there: Cluster) -> None:
+    await _scaled(there, "ReplicationController")
+
+
+# ---------------------------------------------------------------------- StatefulSet
+
+
+def claims(name: str = "data") -> list[Object]:
+    """Templates of claims."""
+    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return [{"metadata": {"name": name}, "spec": wanted}]
+
+
+@spec("StatefulSet should provide basic identity")
+async def _identity(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=3, volumeClaimTemplates=claims())
+    await there.until_ready("s", 3)
+    before = {one["metadata"]["name"]: one["metadata"]["uid"] for one in await there.all_of("Pod")}
+    assert list(before) == ["s-0", "s-1", "s-2"]
+    assert await there.names("PersistentVolumeClaim") == ["data-s-0", "data-s-1", "data-s-2"]
+    for name in before:
+        await there.remove("Pod", name)
+    await trio.sleep(5)
+    await there.until_ready("s", 3)
+    after = {one["metadata"]["name"]: one for one in await there.all_of("Pod")}
+    assert list(after) == list(before)
+    assert all(one["metadata"]["uid"] != before[name] for name, one in after.items())
+    assert all(one["spec"]["hostname"] == name for name, one in after.items())
+    assert len(await there.names("PersistentVolumeClaim")) == 3
+
+
+@spec("StatefulSet should adopt matching orphans and release non-matching pods")
+async def _set_orphans(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=1)
+    await there.until_ready("s", 1)
+    await there.change("Pod", "s-0", metadata={"ownerReferences": None})
+
+    async def owned() -> object:
+        return bool((await there.get("Pod", "s-0"))["metadata"].get("ownerReferences"))
+
+    await there.until(owned)
+    await there.change("Pod", "s-0", metadata={"labels": {"app": "other"}})
+
+    async def released() -> object:
+        return not (await there.get("Pod", "s-0"))["metadata"].get("ownerReferences")
+
+    await there.until(released)
+
+
+@spec("StatefulSet should not deadlock when a pod's predecessor fails")
+async def _predecessor(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=2)
+    await there.until_ready("s", 2)
+    state = {"annotations": {"simulation.kubetrio.io/state": "not-ready"}}
+    await there.change("Pod", "s-0", metadata=state)
+    await there.remove("Pod", "s-1")
+    await trio.sleep(5)
+    await there.change(
+        "Pod", "s-0", metadata={"annotations": {"simulation.kubetrio.io/state": None}}
+    )
+    await there.until_ready("s", 2)
+
+
+@spec("StatefulSet should perform rolling updates and roll backs of template modifications")
+async def _set_rolls(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", said={"ready-seconds": "5"}, replicas=3)
+    await there.until_ready("s", 3)
+    first = (await there.get("StatefulSet", "s"))["status"]["currentRevision"]
+    for name in ("new", "i"):
+        await there.change("StatefulSet", "s", spec=image(name))
+        seen: list[str] = []
+
+        async def rolled(name: str = name, seen: list[str] = seen) -> object:
+            for one in await there.all_of("Pod", "s"):
+                done = one["spec"]["containers"][0]["image"] == name
+                if done and one["metadata"]["name"] not in seen:
+                    seen.append(one["metadata"]["name"])
+            status = (await there.get("StatefulSet", "s"))["status"]
+            same = status["currentRevision"] == status["updateRevision"]
+            return same and len(seen) == 3 and len(await there.ready("s")) == 3
+
+        await there.until(rolled)
+        assert seen == ["s-2", "s-1", "s-0"]
+    assert (await there.get("StatefulSet", "s"))["status"]["currentRevision"] == first
+
+
+@spec(
+    "StatefulSet should perform canary updates and phased rolling updates of template modifications"
+)
+async def _canary(there: Cluster) -> None:
+    partition = {"type": "RollingUpdate", "rollingUpdate": {"partition": 3}}
+    await there.workload("StatefulSet", "s", replicas=3, updateStrategy=partition)
+    await there.until_ready("s", 3)
+    await there.change("StatefulSet", "s", spec=image("new"))
+    await trio.sleep(60)
+    assert await images(there, "s") == ["i"] * 3
+    for number in (2, 1, 0):
+        to = {"updateStrategy": {"rollingUpdate": {"partition": number}}}
+        await there.change("StatefulSet", "s", spec=to)
+        await trio.sleep(60)
+        assert await images(there, "s") == ["i"] * number + ["new"] * (3 - number)
+    await there.until_ready("s", 3)
+
+
+@spec(
+    "StatefulSet should perform rolling updates and roll backs of template modifications with PVCs"
+)
+async def _rolls_with_claims(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=3, volumeClaimTemplates=claims())
+    await there.until_ready("s", 3)
+    for name in ("new", "i"):
+        await there.change("StatefulSet", "s", spec=image(name))
+
+        async def rolled(name: str = name) -> object:
+            there_now = await images(there, "s") == [name] * 3
+            return there_now and len(await there.ready("s")) == 3
+
+        await there.until(rolled)
+    assert await there.names("PersistentVolumeClaim") == ["data-s-0", "data-s-1", "data-s-2"]
+
+
+@spec("StatefulSet should delete PVCs after adopting pod (WhenDeleted)")
+async def _adopted_claims(there: Cluster) -> None:
+    await _retained(there, whenDeleted="Delete")
+    await there.remove("StatefulSet", "s", propagationPolicy="Orphan")
+
+    async def orphans() -> object:
+        pods = await there.all_of("Pod", "s")
+        return not any(one["metadata"].get("ownerReferences") for one in pods)
+
+    await there.until(orphans)
+    await _retained(there, whenDeleted="Delete")
+
+    async def owned() -> object:
+        found = await there.all_of("PersistentVolumeClaim")
+        return all(one["metadata"].get("ownerReferences") for one in found)
+
+    await there.until(owned)
+    await there.remove("StatefulSet", "s")
+
+    async def gone() -> object:
+        return not await there.names("PersistentVolumeClaim")
+
+    await there.until(gone)
+
+
+@spec("StatefulSet should implement legacy replacement when the update strategy is OnDelete")
+async def _on_delete(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=2, updateStrategy={"type": "OnDelete"})
+    await there.until_ready("s", 2)
+    await there.change("StatefulSet", "s", spec=image("new"))
+    await trio.sleep(60)
+    assert await images(there, "s") == ["i", "i"]
+    await there.remove("Pod", "s-0")
+    await trio.sleep(10)
+    await there.until_ready("s", 2)
+    assert await images(there, "s") == ["new", "i"]
+
+
+@spec(
+    "StatefulSet Scaling should happen in predictable order and halt if any stateful pod is unhealthy"  # noqa: E501
+)
+async def _halts(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=1)
+    await there.until_ready("s", 1)
+    sick = {"annotations": {"simulation.kubetrio.io/state": "not-ready"}}
+    well = {"annotations": {"simulation.kubetrio.io/state": None}}
+    await there.change("Pod", "s-0", metadata=sick)
+    await trio.sleep(2)
+    await there.change("StatefulSet", "s", spec={"replicas": 3})
+    await trio.sleep(60)
+    assert await there.names("Pod", "s") == ["s-0"]
+    await there.change("Pod", "s-0", metadata=well)
+    await there.until_ready("s", 3)
+    for name in ("s-0", "s-1", "s-2"):
+        await there.change("Pod", name, metadata=sick)
+    await trio.sleep(2)
+    await there.change("StatefulSet", "s", spec={"replicas": 0})
+    await trio.sleep(60)
+    assert await there.names("Pod", "s") == ["s-0", "s-1", "s-2"]
+    for name in ("s-0", "s-1", "s-2"):
+        await there.change("Pod", name, metadata=well)
+    await there.until_ready("s", 0)
+
+
+@spec("StatefulSet Burst scaling should run to completion even with unhealthy pods")
+async def _burst(there: Cluster) -> None:
+    sick = {"state": "not-ready"}
+    await there.workload("StatefulSet", "s", said=sick, replicas=3, podManagementPolicy="Parallel")
+    await trio.sleep(30)
+    assert len(await there.names("Pod", "s")) == 3
+    await there.change("StatefulSet", "s", spec={"replicas": 0})
+    await there.until_ready("s", 0)
+
+
+@spec("StatefulSet should have a working scale subresource")
+async def _stateful_scale(there: Cluster) -> None:
+    await _scaled(there, "StatefulSet")
+
+
+@spec(
+    "StatefulSet AvailableReplicas should get updated accordingly when MinReadySeconds is enabled"
+)
+async def _available(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=2, minReadySeconds=30,
+                         podManagementPolicy="Parallel")  # fmt: skip
+    await there.until_ready("s", 2)
+    assert not (await there.get("StatefulSet", "s"))["status"].get("availableReplicas")
+
+    async def available() -> object:
+        return (await there.get("StatefulSet", "s"))["status"].get("availableReplicas") == 2
+
+    await there.until(available, 60)
+
+
+@spec("StatefulSet MinReadySeconds should be honored when enabled")
+async def _min_ready(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=2, minReadySeconds=30)
+    await trio.sleep(20)
+    assert await there.names("Pod", "s") == ["s-0"]
+    await there.until_ready("s", 2)
+
+
+async def _retained(there: Cluster, **policy: str) -> None:
+    retention = {"whenDeleted": "Retain", "whenScaled": "Retain", **policy}
+    await there.workload("StatefulSet", "s", replicas=3, volumeClaimTemplates=claims(),
+                         persistentVolumeClaimRetentionPolicy=retention)  # fmt: skip
+    await there.until_ready("s", 3)
+
+
+@spec("StatefulSet should delete PVCs with a WhenDeleted policy")
+async def _when_deleted(there: Cluster) -> None:
+    await _retained(there, whenDeleted="Delete")
+    await there.remove("StatefulSet", "s")
+
+    async def gone() -> object:
+        return not await there.names("PersistentVolumeClaim")
+
+    await there.until(gone)
+
+
+@spec("StatefulSet should delete PVCs with a OnScaledown policy")
+async def _when_scaled(there: Cluster) -> None:
+    await _retained(there, whenScaled="Delete")
+    await there.change("StatefulSet", "s", spec={"replicas": 1})
+
+    async def fewer() -> object:
+        return await there.names("PersistentVolumeClaim") == ["data-s-0"]
+
+    await there.until(fewer)
+
+
+@spec("StatefulSet PVC should be recreated when pod is pending due to missing PVC")
+async def _missing_claim(there: Cluster) -> None:
+    await there.workload("StatefulSet", "s", replicas=1, volumeClaimTemplates=claims())
+    await there.until_ready("s", 1)
+    await there.remove("PersistentVolumeClaim", "data-s-0")
+    await there.remove("Pod", "s-0")
+    await trio.sleep(5)
+    await there.until_ready("s", 1)
+    found = await there.get("PersistentVolumeClaim", "data-s-0")
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+async def _ordinals(there: Cluster, before: int | None, after: int | None) -> None:
+    """Change the first ordinal of a set of two pods."""
+    start = {} if before is None else {"ordinals": {"start": before}}
+    await there.workload("StatefulSet", "s", replicas=2, **start)
+    await there.until_ready("s", 2)
+    to = None if after is None else {"start": after}
+    await there.change("StatefulSet", "s", spec={"ordinals": to})
+    first = after or 0
+
+    async def moved() -> object:
+        names = [one["metadata"]["name"] for one in await there.ready("s")]
+        return names == [f"s-{first}", f"s-{first + 1}"] == await there.names("Pod", "s")
+
+    await there.until(moved)
+
+
+@spec("StatefulSet Setting .start.ordinal")
+async def _set_start(there: Cluster) -> None:
+    await _ordinals(there, None, 2)
+
+
+@spec("StatefulSet Increasing .start.ordinal")
+async def _more_start(there: Cluster) -> None:
+    await _ordinals(there, 2, 4)
+
+
+@spec("StatefulSet Decreasing .start.ordinal")
+async def _less_start(there: Cluster) -> None:
+    await _ordinals(there, 3, 2)
+
+
+@spec("StatefulSet Removing .start.ordinal")
+async def _no_start(there: Cluster) -> None:
+    await _ordinals(there, 3, None)
+
+
+# ---------------------------------------------------------------------- DaemonSet
+
+
+@spec("Daemon set should run and stop simple daemon")
+async def _daemon(there: Cluster) -> None:
+    await there.workload("DaemonSet", "d")
+    await there.until_ready("d", 2)
+    (pod, _) = await there.names("Pod", "d")
+    await there.remove("Pod", pod)
+    await trio.sleep(5)
+    await there.until_ready("d", 2)
+    assert pod not in await there.names("Pod", "d")
+
+
+async def _complex(there: Cluster, **pods: Any) -> None:
+    """A daemon runs on nodes with a label, as it comes and changes."""
+    await there.workload("DaemonSet", "d", pods=pods)
+    await trio.sleep(10)
+    assert await there.names("Pod", "d") == []
+    await there.change("Node", "node-0", metadata={"labels": {"color": "blue"}})
+    await there.until_ready("d", 1)
+    (pod,) = await there.names("Pod", "d")
+    assert await there.node_of(pod) == "node-0"
+    await there.change("Node", "node-0", metadata={"labels": {"color": "green"}})
+    await there.until_ready("d", 0)
+
+
+@spec("Daemon set should run and stop complex daemon")
+async def _selected(there: Cluster) -> None:
+    await _complex(there, nodeSelector={"color": "blue"})
+
+
+@spec("Daemon set should run and stop complex daemon with node affinity")
+async def _affine(there: Cluster) -> None:
+    row = {"key": "color", "operator": "In", "values": ["blue"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [row]}]}
+    node = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    await _complex(there, affinity={"nodeAffinity": node})
+
+
+@spec("Daemon set should retry creating failed daemon pods")
+async def _failed_daemon(there: Cluster) -> None:
+    await there.workload("DaemonSet", "d")
+    await there.until_ready("d", 2)
+    (pod, _) = await there.names("Pod", "d")
+    await there.change("Pod", pod, "status", status={"phase": "Failed"})
+
+    async def replaced() -> object:
+        return pod not in await there.names("Pod", "d") and len(await there.ready("d")) == 2
+
+    await there.until(replaced)
+
+
+@spec("Daemon set should not update pod when spec was updated and update strategy is OnDelete")
+async def _daemon_on_delete(there: Cluster) -> None:
+    await there.workload("DaemonSet", "d", updateStrategy={"type": "OnDelete"})
+    await there.until_ready("d", 2)
+    await there.change("DaemonSet", "d", spec=image("new"))
+    await trio.sleep(60)
+    assert await images(there, "d") == ["i", "i"]
+
+
+@spec("Daemon set should update pod when spec was updated and update strategy is RollingUpdate")
+async def _daemon_rolls(there: Cluster) -> None:
+    await there.workload("DaemonSet", "d")
+    await there.until_ready("d", 2)
+    await there.change("DaemonSet", "d", spec=image("new"))
+
+    async def rolled() -> object:
+        return await images(there, "d") == ["new", "new"] and len(await there.ready("d")) == 2
+
+    await there.until(rolled)
+    assert len(await there.names("ControllerRevision")) == 2
+
+
+@spec("Daemon set should rollback without unnecessary restarts")
+async def _daemon_back(there: Cluster) -> None:
+    await there.workload("DaemonSet", "d")
+    await there.until_ready("d", 2)
+    before = set(await there.names("Pod", "d"))
+    broken = image("broken")
+    broken["template"]["metadata"] = {
+        "annotations": {"simulation.kubetrio.io/state": "image-pull-back-off"}
+    }
+    await there.change("DaemonSet", "d", spec=broken)
+    await trio.sleep(60)
+    kept = before & set(await there.names("Pod", "d"))
+    assert len(kept) == 1
+    back = image("i")
+    back["template"]["metadata"] = {"annotations": {"simulation.kubetrio.io/state": None}}
+    await there.change("DaemonSet", "d", spec=back)
+    await trio.sleep(5)
+    await there.until_ready("d", 2)
+    assert kept <= set(await there.names("Pod", "d"))
+
+
+@spec(
+    "Daemon set should surge pods onto nodes when spec was updated and update strategy is RollingUpdate"  # noqa: E501
+)
+async def _daemon_surges(there: Cluster) -> None:
+    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    said = {"ready-seconds": "10"}
+    await there.workload("DaemonSet", "d", said=said, updateStrategy=surge)
+    await there.until_ready("d", 2)
+    await there.change("DaemonSet", "d", spec=image("new"))
+    most = 0
+
+    async def rolled() -> object:
+        nonlocal most
+        found = await there.all_of("Pod", "d")
+        most = max(most, len(found))
+        nodes = {one["spec"].get("nodeName") for one in await there.ready("d")}
+        assert nodes >= {"node-0", "node-1"}, "a node is without a daemon"
+        return await images(there, "d") == ["new", "new"]
+
+    await there.until(rolled)
+    assert most > 2
+
+
+# ---------------------------------------------------------------------- Job
+
+
+async def _complete(there: Cluster, **job: Any) -> Object:
+    """Run a Job to completion; returns its status."""
+    await there.workload("Job", "j", **job)
+    await there.until_condition("Job", "j", "Complete")
+    status: Object = (await there.get("Job", "j"))["status"]
+    return status
+
+
+@spec("Job should run a job to completion when tasks succeed")
+async def _job(there: Cluster) -> None:
+    status = await _complete(there, completions=4, parallelism=2)
+    assert status["succeeded"] == 4
+    assert len(await there.names("Pod", "j")) == 4
+
+
+@spec("Job should run a job to completion with CPU requests")
+async def _job_cpu(there: Cluster) -> None:
+    status = await _complete(there, completions=90, parallelism=90,
+                             pods={"requests": {"cpu": "1"}})  # fmt: skip
+    assert status["succeeded"] == 90
+
+
+@spec("Job should not create pods when created in suspend state")
+async def _suspended(there: Cluster) -> None:
+    await there.workload("Job", "j", suspend=True)
+    await there.until_condition("Job", "j", "Suspended")
+    await trio.sleep(30)
+    assert await there.names("Pod") == []
+    await there.change("Job", "j", spec={"suspend": False})
+    await there.until_condition("Job", "j", "Complete")
+
+
+@spec("Job should delete pods when suspended")
+async def _suspends(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
+    await there.until_ready("j", 2)
+    await there.change("Job", "j", spec={"suspend": True})
+    await there.until_ready("j", 0)
+    assert (await there.condition("Job", "j", "Suspended"))["status"] == "True"
+
+
+@spec("Job should create pods for an Indexed job with completion indexes and specified hostname")
+async def _indexed(there: Cluster) -> None:
+    await _complete(there, completions=3, parallelism=3, completionMode="Indexed")
+    annotation = "batch.kubernetes.io/job-completion-index"
+    rows = sorted(
+        (one["metadata"]["annotations"][annotation], one["spec"]["hostname"])
+        for one in await there.all_of("Pod", "j")
+    )
+    assert rows == [("0", "j-0"), ("1", "j-1"), ("2", "j-2")]
+
+
+async def _by_policy(there: Cluster, rule: Object, *indexes: str) -> None:
+    """A Job with a success policy, of which pods with some indexes end."""
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, completions=4, parallelism=4,
+                         completionMode="Indexed", successPolicy={"rules": [rule]})  # fmt: skip
+    await there.until_ready("j", 4)
+    for one in await there.all_of("Pod", "j"):
+        if one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] in indexes:
+            await there.change(
+                "Pod", one["metadata"]["name"],
+                metadata={"annotations": {"simulation.kubetrio.io/run-seconds": "0"}},
+            )  # fmt: skip
+    await there.until_condition("Job", "j", "Complete")
+    condition = await there.condition("Job", "j", "SuccessCriteriaMet")
+    assert condition["reason"] == "SuccessPolicy"
+    status = (await there.get("Job", "j"))["status"]
+    assert status["completedIndexes"] == ",".join(indexes)
+
+
+@spec(
+    "Job with successPolicy succeededIndexes rule should succeeded even when some indexes remain pending"  # noqa: E501
+)
+async def _policy_indexes(there: Cluster) -> None:
+    await _by_policy(there, {"succeededIndexes": "0"}, "0")
+
+
+@spec(
+    "Job with successPolicy succeededCount rule should succeeded even when some indexes remain pending"  # noqa: E501
+)
+async def _policy_count(there: Cluster) -> None:
+    await _by_policy(there, {"succeededCount": 1}, "2")
+
+
+@spec("Job should execute all indexes despite some failing when using backoffLimitPerIndex")
+async def _per_index(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"exit-code": "1"}, completions=3, parallelism=3,
+                         completionMode="Indexed", backoffLimitPerIndex=1)  # fmt: skip
+    failed = await there.until_condition("Job", "j", "Failed")
+    assert failed["reason"] == "FailedIndexes"
+    assert (await there.get("Job", "j"))["status"]["failedIndexes"] == "0-2"
+    counts = {
+        one["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"]
+        for one in await there.all_of("Pod", "j")
+    }
+    assert counts == {"0", "1"}
+
+
+@spec(
+    "Job should terminate job execution when the number of failed indexes exceeds maxFailedIndexes"
+)
+async def _most_failed(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"exit-code": "1"}, completions=5, parallelism=2,
+                         completionMode="Indexed", backoffLimitPerIndex=0,
+                         maxFailedIndexes=1)  # fmt: skip
+    failed = await there.until_condition("Job", "j", "Failed")
+    assert failed["reason"] == "MaxFailedIndexesExceeded"
+
+
+@spec("Job should mark indexes as failed when the FailIndex action is matched in podFailurePolicy")
+async def _fail_index(there: Cluster) -> None:
+    rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}
+    await there.workload("Job", "j", said={"exit-code": "42"}, completions=2, parallelism=2,
+                         completionMode="Indexed", backoffLimitPerIndex=3,
+                         podFailurePolicy={"rules": [rule]})  # fmt: skip
+    await there.until_condition("Job", "j", "Failed")
+    assert len(await there.names("Pod", "j")) == 2
+
+
+@spec("Job should allow to use the pod failure policy on exit code to fail the job early")
+async def _fail_early(there: Cluster) -> None:
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+    await there.workload("Job", "j", said={"exit-code": "42"}, completions=4, parallelism=1,
+                         podFailurePolicy={"rules": [rule]})  # fmt: skip
+    failed = await there.until_condition("Job", "j", "Failed")
+    assert failed["reason"] == "PodFailurePolicy"
+    assert len(await there.names("Pod", "j")) == 1
+
+
+@spec("Job should fail to exceed backoffLimit")
+async def _backoff(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"exit-code": "1"}, backoffLimit=1)
+    failed = await there.until_condition("Job", "j", "Failed")
+    assert failed["reason"] == "BackoffLimitExceeded"
+    assert len(await there.names("Pod", "j")) == 2
+
+
+@spec("Job should fail when exceeds active deadline")
+async def _deadline(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "1000"}, activeDeadlineSeconds=5)
+    failed = await there.until_condition("Job", "j", "Failed")
+    assert failed["reason"] == "DeadlineExceeded"
+    await there.until_ready("j", 0)
+
+
+@spec("Job should adopt matching orphans and release non-matching pods")
+async def _job_orphans(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
+    await there.until_ready("j", 2)
+    (pod, _) = await there.names("Pod", "j")
+    await there.change("Pod", pod, metadata={"ownerReferences": None})
+
+    async def owned() -> object:
+        return bool((await there.get("Pod", pod))["metadata"].get("ownerReferences"))
+
+    await there.until(owned)
+    keys = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid",
+            "batch.kubernetes.io/job-name")  # fmt: skip
+    await there.change("Pod", pod, metadata={"labels": dict.fromkeys(keys)})
+
+    async def released() -> object:
+        return not (await there.get("Pod", pod))["metadata"].get("ownerReferences")
+
+    await there.until(released)
+
+
+@spec("Job should delete a job")
+async def _delete_job(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
+    await there.until_ready("j", 2)
+    await there.remove("Job", "j", propagationPolicy="Foreground")
+
+    async def gone() -> object:
+        return await there.find("Job", "j") is None and not await there.names("Pod", "j")
+
+    await there.until(gone)
+
+
+@spec(
+    "Job should recreate pods only after they have failed if pod replacement policy is set to Failed"  # noqa: E501
+)
+async def _replacement(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000", "stop-seconds": "1000"},
+                         podReplacementPolicy="Failed")  # fmt: skip
+    await there.until_ready("j", 1)
+    (pod,) = await there.names("Pod", "j")
+    await there.remove("Pod", pod)
+    await trio.sleep(10)
+    assert await there.names("Pod", "j") == [pod]
+    assert (await there.get("Job", "j"))["status"]["terminating"] == 1
+
+    async def replaced() -> object:
+        return pod not in await there.names("Pod", "j") and len(await there.ready("j")) == 1
+
+    await there.until(replaced)
+
+
+@spec("Job should update the status ready field")
+async def _ready_field(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
+
+    async def ready() -> object:
+        return (await there.get("Job", "j"))["status"].get("ready") == 2
+
+    await there.until(ready)
+    await there.change("Job", "j", spec={"suspend": True})
+
+    async def none() -> object:
+        return (await there.get("Job", "j"))["status"].get("ready") == 0
+
+    await there.until(none)
+
+
+@spec("Job should allow to delegate reconciliation to external controller")
+async def _managed(there: Cluster) -> None:
+    await there.workload("Job", "j", managedBy="example.com/mine")
+    await trio.sleep(30)
+    assert await there.names("Pod") == []
+    assert not (await there.get("Job", "j")).get("status")
+
+
+@spec("TTLAfterFinished job should be deleted once it finishes after TTL seconds")
+async def _ttl(there: Cluster) -> None:
+    await there.workload("Job", "j", ttlSecondsAfterFinished=10)
+    await there.until_condition("Job", "j", "Complete")
+
+    async def gone() -> object:
+        return await there.find("Job", "j") is None
+
+    await there.until(gone, 30)
+
+
+async def _failing(there: Cluster, restarts: str) -> None:
+    """Pods fail at first and succeed later."""
+    await there.workload("Job", "j", said={"exit-code": "1", "run-seconds": "1"}, completions=2,
+                         parallelism=2, backoffLimit=50,
+                         pods={"restartPolicy": restarts})  # fmt: skip
+    await trio.sleep(20)
+    well = {"annotations": {"simulation.kubetrio.io/exit-code": "0"}}
+
+    async def complete() -> object:
+        for one in await there.all_of("Pod", "j"):
+            if one["status"]["phase"] in ("Pending", "Running"):
+                await there.change("Pod", one["metadata"]["name"], metadata=well)
+        return (await there.condition("Job", "j", "Complete")).get("status") == "True"
+
+    await there.until(complete)
+
+
+@spec("Job should run a job to completion when tasks sometimes fail and are locally restarted")
+async def _restarted(there: Cluster) -> None:
+    await _failing(there, "OnFailure")
+    assert len(await there.names("Pod", "j")) == 2
+    counts = [one["status"]["containerStatuses"][0]["restartCount"]
+              for one in await there.all_of("Pod", "j")]  # fmt: skip
+    assert all(counts)
+
+
+@spec("Job should run a job to completion when tasks sometimes fail and are not locally restarted")
+async def _not_restarted(there: Cluster) -> None:
+    await _failing(there, "Never")
+    assert len(await there.names("Pod", "j")) > 2
+
+
+@spec("Job should allow to use a pod failure policy to ignore failure matching on exit code")
+async def _ignored(there: Cluster) -> None:
+    rule = {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}
+    await there.workload("Job", "j", said={"exit-code": "42", "run-seconds": "1"}, backoffLimit=0,
+                         podFailurePolicy={"rules": [rule]})  # fmt: skip
+    await trio.sleep(60)
+    assert not await there.condition("Job", "j", "Failed")
+    assert not (await there.get("Job", "j"))["status"].get("failed")
+
+
+@spec("Job should create pods with completion indexes for an Indexed Job")
+async def _indexes(there: Cluster) -> None:
+    status = await _complete(there, completions=4, parallelism=2, completionMode="Indexed")
+    assert (status["succeeded"], status["completedIndexes"]) == (4, "0-3")
+
+
+@spec("Job with successPolicy should succeeded when all indexes succeeded")
+async def _policy_all(there: Cluster) -> None:
+    status = await _complete(there, completions=2, parallelism=2, completionMode="Indexed",
+                             successPolicy={"rules": [{"succeededCount": 2}]})  # fmt: skip
+    assert status["completedIndexes"] == "0,1"
+
+
+@spec("Job should record the failure-count in the Pod annotation when using backoffLimitPerIndex")
+async def _counted(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"exit-code": "1"}, completions=2, parallelism=2,
+                         completionMode="Indexed", backoffLimitPerIndex=2)  # fmt: skip
+    await there.until_condition("Job", "j", "Failed")
+    counts = sorted(
+        one["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"]
+        for one in await there.all_of("Pod", "j")
+    )
+    assert counts == ["0", "0", "1", "1", "2", "2"]
+
+
+@spec("Job should remove pods when job is deleted")
+async def _pods_too(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
+    await there.until_ready("j", 2)
+    await there.remove("Job", "j", propagationPolicy="Background")
+    await there.until_ready("j", 0)
+
+
+# ---------------------------------------------------------------------- CronJob
+
+
+async def _cron(there: Cluster, run_s: int = 1, **more: Any) -> None:
+    """A CronJob that is due each minute, with pods that run for so long."""
+    said = {"simulation.kubetrio.io/run-seconds": str(run_s)}
+    pods = {"metadata": {"labels": {"app": "c"}, "annotations": said},
+            "spec": {"restartPolicy": "Never",
+                     "containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    await there.make("CronJob", "c", spec={
+        "schedule": "*/1 * * * *", "jobTemplate": {"spec": {"template": pods}}, **more,
+    })  # fmt: skip
+
+
+async def active(there: Cluster) -> int:
+    """How many Jobs of the CronJob are active."""
+    return len(((await there.get("CronJob", "c")).get("status") or {}).get("active") or ())
+
+
+@spec("CronJob should schedule multiple jobs concurrently")
+async def _concurrent(there: Cluster) -> None:
+    await _cron(there, 1000)
+
+    async def two() -> object:
+        return await active(there) >= 2
+
+    await there.until(two)
+
+
+@spec("CronJob should not schedule jobs when suspended")
+async def _cron_suspended(there: Cluster) -> None:
+    await _cron(there, suspend=True)
+    await trio.sleep(300)
+    assert await there.names("Job") == []
+
+
+@spec("CronJob should not schedule new jobs when ForbidConcurrent")
+async def _forbid(there: Cluster) -> None:
+    await _cron(there, 1000, concurrencyPolicy="Forbid")
+    await trio.sleep(400)
+    assert await active(there) == len(await there.names("Job")) == 1
+
+
+@spec("CronJob should replace jobs when ReplaceConcurrent")
+async def _replace(there: Cluster) -> None:
+    await _cron(there, 1000, concurrencyPolicy="Replace")
+    await trio.sleep(100)
+    before = await there.names("Job")
+    await trio.sleep(120)
+    after = await there.names("Job")
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+@spec("CronJob should remove from active list jobs that have been deleted")
+async def _forgotten(there: Cluster) -> None:
+    await _cron(there, 1000, concurrencyPolicy="Forbid")
+
+    async def one() -> object:
+        return await active(there) == 1
+
+    await there.until(one)
+    (name,) = await there.names("Job")
+    await there.remove("Job", name, propagationPolicy="Background")
+
+    async def gone() -> object:
+        found = ((await there.get("CronJob", "c")).get("status") or {}).get("active") or ()
+        return name not in [job["name"] for job in found]
+
+    await there.until(gone)
+
+
+@spec("CronJob should delete successful finished jobs with limit of one successful job")
+async def _successful(there: Cluster) -> None:
+    await _cron(there, successfulJobsHistoryLimit=1)
+    await trio.sleep(400)
+    assert len(await there.names("Job")) <= 2
+
+
+@spec("CronJob should delete failed finished jobs with limit of one job")
+async def _failed_jobs(there: Cluster) -> None:
+    said = {"simulation.kubetrio.io/exit-code": "1"}
+    pods = {"metadata": {"annotations": said},
+            "spec": {"restartPolicy": "Never",
+                     "containers": [{"name": "c", "image": "i"}]}}  # fmt: skip
+    await there.make("CronJob", "c", spec={
+        "schedule": "*/1 * * * *", "failedJobsHistoryLimit": 1,
+        "jobTemplate": {"spec": {"template": pods, "backoffLimit": 0}},
+    })  # fmt: skip
+    await trio.sleep(400)
+    assert 1 <= len(await there.names("Job")) <= 2
+
+
+@spec("CronJob should not emit unexpected warnings")
+async def _no_warnings(there: Cluster) -> None:
+    await _cron(there, 1000, concurrencyPolicy="Allow")
+    await trio.sleep(200)
+    events = await there.all_of("Event")
+    about = [one["reason"] for one in events if one["involvedObject"]["kind"] == "CronJob"]
+    assert "SuccessfulCreate" in about
+    assert not {"MissingJob", "UnexpectedJob"} & set(about)
+
+
+@spec("CronJob should support timezone")
+async def _zone(there: Cluster) -> None:
+    with pytest.raises(ApiError, match="timeZone"):
+        await _cron(there, timeZone="bad-time-zone")
+    await _cron(there, timeZone="Europe/Paris")
+
+    async def one() -> object:
+        return bool(await there.names("Job"))
+
+    await there.until(one)
+
+
+@spec("CronJob should set the cronjob-scheduled-timestamp annotation on a job")
+async def _stamp(there: Cluster) -> None:
+    await _cron(there)
+
+    async def one() -> object:
+        return bool(await there.names("Job"))
+
+    await there.until(one)
+    job = (await there.all_of("Job"))[0]
+    assert "batch.kubernetes.io/cronjob-scheduled-timestamp" in job["metadata"]["annotations"]
+
+
+# ---------------------------------------------------------------------- PodDisruptionBudget
+
+
+@spec("DisruptionController should observe PodDisruptionBudget status updated")
+async def _budget(there: Cluster) -> None:
+    await there.workload("ReplicaSet", "w", replicas=3)
+    selector = {"matchLabels": {"app": "w"}}
+    await there.make("PodDisruptionBudget", "b", spec={"minAvailable": 2, "selector": selector})
+
+    async def counted() -> object:
+        status = (await there.get("PodDisruptionBudget", "b")).get("status") or {}
+        return status.get("currentHealthy") == 3 and status.get("disruptionsAllowed") == 1
+
+    await there.until(counted)
+
+
+@spec("DisruptionController should block an eviction until the PDB is updated to allow it")
+async def _eviction(there: Cluster) -> None:
+    await there.workload("ReplicaSet", "w", replicas=3)
+    await there.until_ready("w", 3)
+    selector = {"matchLabels": {"app": "w"}}
+    await there.make("PodDisruptionBudget", "b", spec={"minAvailable": 3, "selector": selector})
+    await trio.sleep(10)
+    (name, *_) = await there.names("Pod", "w")
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction",
+                "metadata": {"name": name, "namespace": "default"}}  # fmt: skip
+    with pytest.raises(ApiError, match="disruption budget"):
+        await there.evict(eviction)
+    await there.change("PodDisruptionBudget", "b", spec={"minAvailable": 2})
+    await trio.sleep(10)
+    await there.evict(eviction)
+    await trio.sleep(10)
+    assert name not in await there.names("Pod", "w")
+
+
+@spec(
+    "DisruptionController should observe that the PodDisruptionBudget status is not updated for unmanaged pods"  # noqa: E501
+)
+async def _unmanaged(there: Cluster) -> None:
+    await there.pod("alone", labels={"app": "w"})
+    selector = {"matchLabels": {"app": "w"}}
+    await there.make("PodDisruptionBudget", "b", spec={"maxUnavailable": 1, "selector": selector})
+    await trio.sleep(30)
+    status = (await there.get("PodDisruptionBudget", "b")).get("status") or {}
+    assert not status.get("disruptionsAllowed")
+
+
+@pytest.mark.parametrize("title", sorted(SPECS))
+async def test_a_spec(title: str, autojump_clock: MockClock) -> None:
+    """The cluster does what the spec asks for."""
+    async with cluster() as there:
+        await SPECS[title](there)

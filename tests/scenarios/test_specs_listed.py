@@ -1,0 +1,24 @@
+"""The page about specs says of each scenario that it passed, and of nothing else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import test_specs_apps
+import test_specs_nodes
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "specs.md"
+ROW = re.compile(r"^\| (?!spec \||--)(.+) \| (.+) \|$", re.MULTILINE)
+COUNTS = re.compile(r"Of (\d+), (\d+) passed\.")
+
+
+def test_what_passed_is_a_scenario() -> None:
+    """By title, and the numbers are those of the table."""
+    rows = ROW.findall(PAGE.read_text())
+    assert len({title for title, _ in rows}) == len(rows)
+    passed = {title for title, outcome in rows if outcome == "passed"}
+    assert passed == {*test_specs_apps.SPECS, *test_specs_nodes.SPECS}
+    counts = COUNTS.search(PAGE.read_text())
+    assert counts is not None
+    assert (int(counts[1]), int(counts[2])) == (len(rows), len(passed))
