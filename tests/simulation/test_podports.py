@@ -71,9 +71,9 @@ async def refused(ports: PodPorts, pods: Pods) -> str:
 async def test_an_annotation_alone_reaches_nothing(autojump_clock: MockClock) -> None:
     """The operator has to allow it, and what is not allowed is told."""
     for name in ("port", "port.80"):
-        text = await refused(PodPorts(), Pods(**{name: "tcp:22"}))
+        text = await refused(PodPorts(), Pods(None, **{name: "tcp:22"}))
         assert text.endswith("the target 'tcp:22' is not in --simulation-targets")
-    pods = Pods(**{"port.81": "tcp:22"})
+    pods = Pods(None, **{"port.81": "tcp:22"})
     assert await refused(PodPorts(), pods) == "dial tcp 127.0.0.1:80: connect: connection refused"
 
 
