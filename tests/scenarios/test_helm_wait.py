@@ -202,20 +202,23 @@ async def is_ready(there: Cluster, obj: Object) -> bool:
         case "PersistentVolumeClaim":
             return status.get("phase") == "Bound"
         case "Deployment":
-            return seen and (status.get("readyReplicas") or 0) >= _least(spec)
+            ready = int(status.get("readyReplicas") or 0)
+            return seen and ready >= _least(spec)
         case "StatefulSet":
             count = spec["replicas"]
             updated = status.get("updatedReplicas") == count
             same = status.get("currentRevision") == status.get("updateRevision")
-            return seen and updated and same and status.get("readyReplicas") == count
+            return bool(seen and updated and same and status.get("readyReplicas") == count)
         case "DaemonSet":
             wanted = status.get("desiredNumberScheduled")
-            return seen and status.get("updatedNumberScheduled") == wanted == status["numberReady"]
+            updated = status.get("updatedNumberScheduled") == wanted
+            return bool(seen and updated and status["numberReady"] == wanted)
         case "Job":
             assert (status.get("failed") or 0) <= spec["backoffLimit"], "it failed"
-            return (status.get("succeeded") or 0) >= spec["completions"]
+            return int(status.get("succeeded") or 0) >= int(spec["completions"])
         case "CustomResourceDefinition":
-            return (await there.condition(kind, name, "Established")).get("status") == "True"
+            established = await there.condition(kind, name, "Established")
+            return established.get("status") == "True"
     return True
 
 

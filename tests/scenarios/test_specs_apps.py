@@ -932,7 +932,7 @@ async def _ttl(there: Cluster) -> None:
 
 async def _failing(there: Cluster, restarts: str) -> None:
     """Pods fail at first and succeed later."""
-    await there.workload("Job", "j", said={"exit-code": "1", "run-seconds": "1"}, completions=2,
+    await there.workload("Job", "j", said={"exit-code": "1", "run-seconds": "5"}, completions=2,
                          parallelism=2, backoffLimit=50,
                          pods={"restartPolicy": restarts})  # fmt: skip
     await trio.sleep(20)
