@@ -12,6 +12,7 @@ Source: W3C "Content Security Policy Level 3"; W3C "Trusted Types".
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from importlib import resources
 
 import orjson
 
+from kubetrio.api.encoding.compress import HEADERS, wanted
 from kubetrio.api.request import Request
 from kubetrio.api.response import Headers, Response
 from kubetrio.ui.bundle import bundled
@@ -42,6 +44,7 @@ STANDING: Headers = (
     (b"Cross-Origin-Opener-Policy", b"same-origin"),
     (b"Cross-Origin-Resource-Policy", b"same-origin"),
 )
+VARY = (b"Vary", b"Accept-Encoding")
 KEPT = (b"Cache-Control", b"private, no-cache")
 """Browsers ask each time whether a file is still the same."""
 INLINE = re.compile(r"<(script|style)[^>]*>(.*?)</\1>", re.DOTALL)
@@ -66,26 +69,34 @@ class Asset:
         type: media type.
         tag: entity tag.
         policy: content security policy, empty for what is no page.
+        packed: the same by gzip, made once; empty where that is no smaller.
     """
 
     body: bytes
     type: bytes
     tag: bytes
     policy: bytes = b""
+    packed: bytes = b""
 
     def answer(self, request: Request, status: int = 200) -> Response:
         """Return the answer to a request for it: 304 for who has it."""
-        headers: list[tuple[bytes, bytes]] = [KEPT, (b"ETag", self.tag), *STANDING]
+        packs = self.packed != b"" and wanted(request)
+        tag = self.tag[:-1] + b'-gz"' if packs else self.tag
+        headers: list[tuple[bytes, bytes]] = [KEPT, (b"ETag", tag), *STANDING]
         if self.policy:
             headers.append((b"Content-Security-Policy", self.policy))
-        if status == 200 and request.headers.get(b"if-none-match") == self.tag:
-            return Response(304, b"", b"", headers)
-        return Response(status, self.body, self.type, headers)
+        if status == 200 and request.headers.get(b"if-none-match") == tag:
+            return Response(304, b"", b"", [*headers, VARY])
+        if packs:
+            return Response(status, self.packed, self.type, [*headers, *HEADERS])
+        return Response(status, self.body, self.type, [*headers, VARY])
 
 
 def _asset(name: str, body: bytes, policy: str = "") -> Asset:
     tag = b'"' + hashlib.sha256(body).hexdigest()[:32].encode() + b'"'
-    return Asset(body, TYPES[name.rpartition(".")[2]], tag, policy.encode())
+    packed = gzip.compress(body, mtime=0)
+    kind = TYPES[name.rpartition(".")[2]]
+    return Asset(body, kind, tag, policy.encode(), packed if len(packed) < len(body) else b"")
 
 
 def _text(name: str) -> str:

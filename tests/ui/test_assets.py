@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import re
 from pathlib import Path
@@ -92,3 +93,24 @@ async def test_a_file_that_is_known_is_not_sent_again(client: Client) -> None:
     tag = first.head.get(b"etag").decode()
     again = await client.request("GET", "/ui/all.js", {"If-None-Match": tag})
     assert (again.status, again.body) == (304, b"")
+
+
+async def test_files_are_compressed_once(client: Client) -> None:
+    """For who takes gzip, under an entity tag of its own; proxies are told what it depends on."""
+    plain = await client.request("GET", "/ui/all.js")
+    headers = {"Accept-Encoding": "gzip, deflate, br"}
+    packed = await client.request("GET", "/ui/all.js", headers)
+    assert packed.head.get(b"content-encoding") == b"gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.body == load()["all.js"].packed
+    assert len(packed.body) < len(plain.body) / 3
+    tags = [one.head.get(b"etag").decode() for one in (plain, packed)]
+    assert tags[0] != tags[1]
+    for one in (plain, packed):
+        assert one.head.get(b"vary") == b"Accept-Encoding"
+    again = await client.request("GET", "/ui/all.js", {**headers, "If-None-Match": tags[1]})
+    assert (again.status, again.body) == (304, b"")
+    other = await client.request("GET", "/ui/all.js", {**headers, "If-None-Match": tags[0]})
+    assert other.status == 200
+    page = await client.request("GET", "/ui/", headers)
+    assert b"frame-ancestors 'none'" in page.head.get(b"content-security-policy")
