@@ -285,6 +285,7 @@ async def test_a_user_sees_what_rbac_allows(tmp_path: Path) -> None:
         rules = [
             {"nonResourceURLs": ["/ui/*"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list"]},
         ]
         await allow(look.client, "alice", rules)
         await look.client.create(configmap("seen", {}))
@@ -311,6 +312,9 @@ async def test_a_user_sees_what_rbac_allows(tmp_path: Path) -> None:
         assert "Not allowed to list" in await tab.value(TEXT)
         assert 'cannot list resource "events"' in await tab.value(TEXT)
         await look.well()  # what is refused is not asked for
+        await look.show("/objects/core/namespaces", f"{STATE} === 'unwatched' && {ROWS} > 3")
+        await look.show("/object/core/namespaces/-/default", f"{STATE} === 'unwatched'")
+        assert "kubernetes.io/metadata.name=default" in await tab.value(TEXT)
 
 
 async def test_the_server_goes_and_comes_back(tmp_path: Path) -> None:
