@@ -411,6 +411,20 @@ async def test_axe_finds_nothing_serious(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_axe_finds_nothing_serious_in_narrow_windows(tmp_path: Path) -> None:
+    """Where the words of the frame give way to icons, links keep their names."""
+    pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
+    async with looking(tmp_path) as look:
+        await look.client.create(configmap("a", {"k": "1"}))
+        await look.tab.size(400, 850)
+        for name in ("history", "object"):
+            await look.show(*PAGES[name])
+            await look.tab.value(f"{axe}; 0")
+            assert await look.tab.value(AXE_SERIOUS) == [], name
+
+
+@pytest.mark.slow
 async def test_pages_fit_any_width_and_move_nothing(tmp_path: Path) -> None:
     """From 400 to 2,500 pixels nothing sticks out; what was drawn stays where it is."""
     async with looking(tmp_path) as look:
