@@ -224,6 +224,7 @@ class RestOfCounted:
         Raises:
             StoreError: the objects cannot be read.
         """
+        await trio.lowlevel.checkpoint()  # what other lists have made takes no wait
         if not self._pieces:
             if not self._left:
                 return self._behind, False

@@ -287,6 +287,8 @@ class RestOfList:
     async def next(self) -> tuple[bytes, bool]:
         """The next bytes, perhaps none, and whether more follow."""
         if self._body:
+            # What other lists have read takes no wait: a quick client would hold up all others.
+            await trio.lowlevel.checkpoint()
             body, self._body = self._body, b""
             return body, True
         if self._tail is None:

@@ -310,6 +310,7 @@ class Watch:
             pieces = await self._added(items)
             items = ()  # a slow client has its events held, and nothing else
             while pieces:
+                await trio.lowlevel.checkpoint()  # what other watches have made takes no wait
                 await sending.send(channel, pieces.popleft())
             if failed is not None:
                 raise failed

@@ -118,6 +118,30 @@ async def test_lists_at_once_make_a_large_item_together() -> None:
     assert listing.recent.bytes == 0
 
 
+async def test_lists_let_others_run() -> None:
+    """Also where all they send was read by another list before."""
+    world = World()
+    for number in range(20):
+        await world.put(f"p{number:02}", text="t" * 600_000)
+    listing = Listing(world.store, world.hub, 2000 * 1024 * 1024, 0)
+    for encoder in world.encoders()[:2]:
+        keeps = listing.recent.begin()
+        await whole(listing, PODS, "", encoder, {})
+        rounds = [0]
+
+        async def count(rounds: list[int] = rounds) -> None:
+            while True:
+                rounds[0] += 1
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(count)
+            await whole(listing, PODS, "", encoder, {})
+            nursery.cancel_scope.cancel()
+        assert rounds[0] >= 19  # one for each object behind the first
+        del keeps
+
+
 def test_room_is_given_back() -> None:
     """By a list that is sent, by one that finds none, and by one that is let go of."""
     room = Room(100)
