@@ -73,6 +73,7 @@ def _ignored(row: IgnoredFlag) -> tuple[str, str]:
 def _all_absent() -> Iterator[Absent]:
     yield from absent_security.ROWS
     yield from absent_operation.ROWS
+    yield from absent_operation.OURS_ALONE
 
 
 def _flags() -> Iterator[str]:

@@ -30,8 +30,9 @@ class Judged:
 
 
 def table() -> dict[str, Absent]:
-    """All flags of kube-apiserver that are not ours, by name."""
-    return {row.name: row for row in (*absent_security.ROWS, *absent_operation.ROWS)}
+    """All flags that are not ours, by name: of kube-apiserver, and some that users look for."""
+    rows = (*absent_security.ROWS, *absent_operation.ROWS, *absent_operation.OURS_ALONE)
+    return {row.name: row for row in rows}
 
 
 def judge(arguments: Sequence[str]) -> Judged:

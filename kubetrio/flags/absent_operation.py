@@ -147,4 +147,14 @@ OBSERVATION: tuple[Absent, ...] = (
     RefusedFlag("tracing-config-file", "there are no traces"),
 )
 
+OURS_ALONE: tuple[Absent, ...] = (
+    RefusedFlag(
+        "workers",
+        "one process serves a data directory",
+        "have several servers share an etcd (docs/explanation/one-process.md)",
+        fine=("1",),
+    ),
+)
+"""What servers other than kube-apiserver have a flag for."""
+
 ROWS: tuple[Absent, ...] = (*ETCD, *SERVERS, *APIS, *LIFE, *OBSERVATION)

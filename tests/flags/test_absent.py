@@ -6,9 +6,11 @@ import pytest
 
 from kubetrio.flags.absence import IgnoredFlag, RefusedFlag
 from kubetrio.flags.absent import judge, table
+from kubetrio.flags.absent_operation import OURS_ALONE
 from kubetrio.flags.parser import FLAGS
 from kubetrio.schema import builtin
 
+ALONE = {row.name for row in OURS_ALONE}
 DEPRECATED = {"apiserver-count": {"group": "Misc", "type": "int"}}
 """Flags of kube-apiserver that its help leaves out."""
 
@@ -17,7 +19,8 @@ def test_every_flag_of_kube_apiserver_is_of_one_class() -> None:
     """Ours, refused or ignored; help and version are argparse's."""
     ours = {row.flag.name for row in FLAGS} | {"help", "version"}
     theirs = builtin.load("flags")["flags"] | DEPRECATED
-    assert set(theirs) - ours == set(table())
+    assert set(theirs) - ours == set(table()) - ALONE
+    assert not ALONE & set(theirs)
     assert not ours & set(table())
 
 
@@ -25,6 +28,8 @@ def test_booleans_are_kube_apiservers() -> None:
     """Else a value that follows would be taken for an argument, or an argument for a value."""
     theirs = builtin.load("flags")["flags"] | DEPRECATED
     for name, row in table().items():
+        if name in ALONE:
+            continue
         assert row.switch is (theirs[name]["type"] == "bool"), name
 
 
@@ -33,6 +38,7 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
     theirs = builtin.load("flags")["flags"] | DEPRECATED
     safe = {"Auditing", "Authentication", "Authorization", "Admission", "Egress selector"}
     ignored = {name for name, row in table().items() if isinstance(row, IgnoredFlag)}
+    assert not ignored & ALONE
     found = {name for name in ignored if theirs[name]["group"] in safe}
     assert not found
     assert not {name for name in ignored if name.startswith(("tls-", "encryption-"))}
@@ -44,6 +50,7 @@ def test_nothing_that_asks_for_safety_is_ignored() -> None:
         "--service-account-signing-endpoint=s.sock",
         "--enable-garbage-collector=false",
         "--runtime-config=api/all=true",
+        "--workers=2",
     ],
 )
 def test_what_is_missing_is_refused(argument: str) -> None:
@@ -63,6 +70,7 @@ def test_what_is_missing_is_refused(argument: str) -> None:
         "--enable-garbage-collector",
         "--emulated-version=1.36",
         "--service-node-port-range=30000-32767",
+        "--workers=1",
     ],
 )
 def test_what_is_so_anyway_is_taken(argument: str) -> None:
