@@ -139,7 +139,7 @@ def _stream_list(
             if more and len(before) + len(body) < sending.FEW_BYTES:
                 before += body
             elif body or before:
-                await sending.send(channel, body, before)
+                await sending.send(channel, body, storage.listing.turns, before)
                 before = b""
             if not more:
                 return

@@ -284,7 +284,7 @@ class Watch:
         while more:
             payload, more = await pieces.next()
             if payload:
-                await sending.send(channel, payload)
+                await sending.send(channel, payload, self._listing.turns)
         self._sent.alone(sizes)
         return at
 
@@ -311,7 +311,7 @@ class Watch:
             items = ()  # a slow client has its events held, and nothing else
             while pieces:
                 await trio.lowlevel.checkpoint()  # what other watches have made takes no wait
-                await sending.send(channel, pieces.popleft())
+                await sending.send(channel, pieces.popleft(), self._listing.turns)
             if failed is not None:
                 raise failed
         del under_way
