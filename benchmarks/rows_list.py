@@ -120,15 +120,18 @@ def _selected(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         count = max(1, lab.plan.listed // 100)
         load.run(LoadSpec(endpoint=run.endpoint, ops=(rare,), connections=1, count=count))
 
+        def cpu_ms(path: str) -> tuple[float, LoadResult]:
+            lists(run.endpoint, path, lab.plan.seconds / 4)  # what is kept is made then
+            cpu_s, _, result = _cpu_and_writes(
+                run, lambda: lists(run.endpoint, path, lab.plan.seconds)
+            )
+            return 1000 * cpu_s / result.answered, result
+
         def sample() -> Sample:
-            whole = lists(run.endpoint, run.collection, lab.plan.seconds)
-            path = f"{run.collection}?labelSelector=app%3Drare"
-            result = lists(run.endpoint, path, lab.plan.seconds)
+            whole_ms, _ = cpu_ms(run.collection)
+            rare_ms, result = cpu_ms(f"{run.collection}?labelSelector=app%3Drare")
             return Sample(
-                value=result.p50_ms,
-                yardstick=whole.p50_ms,
-                p50_ms=result.p50_ms,
-                p99_ms=result.p99_ms,
+                value=rare_ms, yardstick=whole_ms, p50_ms=result.p50_ms, p99_ms=result.p99_ms
             )
 
         yield sample
@@ -322,7 +325,7 @@ ROWS = (
     ),
     BenchmarkRow(
         name="list-label",
-        title="LIST of 100 of 10,000 by label",
+        title="CPU of a LIST of 100 of 10,000 by label",
         unit="ms",
         open=_selected,
         yardstick="whole",
