@@ -31,6 +31,15 @@ log = Log("kubetrio.informers")
 Object = dict[str, Any]
 T = TypeVar("T")
 Parse = Callable[[bytes], Object]
+PASSED_OVER = frozenset({
+    "/registry/clusterroles/", "/registry/clusterrolebindings/", "/registry/roles/",
+    "/registry/rolebindings/", "/registry/flowschemas/", "/registry/prioritylevelconfigurations/",
+    "/registry/apiextensions.k8s.io/customresourcedefinitions/",
+    "/registry/apiregistration.k8s.io/apiservices/", "/registry/namespaces/",
+})  # fmt: skip
+"""Collections that a server needs to serve anything, and in which a value that it cannot read, as
+of a newer server, grants and serves nothing.  No other collection looks smaller than it is: who
+fills it, or cleans up after it, would do harm."""
 NAMESPACE = "namespace"
 """Index of what is in a namespace; every indexer has it."""
 
@@ -258,13 +267,21 @@ class Informer:
         dispatcher: the commit stream.
         prefix: of the collection's keys, a folder.
         parse: makes objects of stored bytes.
+        around: see `Reflector`.
     """
 
-    def __init__(self, dispatcher: Dispatcher, prefix: str, parse: Parse = orjson.loads) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        prefix: str,
+        parse: Parse = orjson.loads,
+        *,
+        around: bool = False,
+    ) -> None:
         self.indexer = Indexer(prefix)
         self.lister = Lister(self.indexer, prefix)
         self._parse = parse
-        self._reflector = Reflector(dispatcher, prefix, self._changed)
+        self._reflector = Reflector(dispatcher, prefix, self._changed, around=around)
         self._redelivery = dispatcher.redelivery
         self._handlers: list[_Handled] = []
 
@@ -344,7 +361,9 @@ class SharedInformerFactory:
         """
         shared = self._informers.get(prefix)
         if shared is None:
-            shared = self._informers[prefix] = Informer(self.dispatcher, prefix, parse)
+            shared = self._informers[prefix] = Informer(
+                self.dispatcher, prefix, parse, around=prefix in PASSED_OVER
+            )
         return shared
 
     def informer_for(self, kind: Kind) -> Informer:

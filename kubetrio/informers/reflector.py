@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import trio
 
 from kubetrio.informers.dispatch import Callback, Dispatcher
-from kubetrio.store.errors import Compacted
+from kubetrio.store.errors import Compacted, Unreadable
 from kubetrio.store.model import Event, EventType, KeyValue, Range, Revision
 
 PAGE_KEYS = 500
@@ -26,12 +26,16 @@ class Reflector:
         dispatcher: the commit stream.
         prefix: of the collection's keys, a folder.
         changed: told of each event, once.
+        around: whether values that cannot be read are passed over; else nothing is told of any.
     """
 
-    def __init__(self, dispatcher: Dispatcher, prefix: str, changed: Callback) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, prefix: str, changed: Callback, *, around: bool = False
+    ) -> None:
         self.prefix = prefix
         self._dispatcher = dispatcher
         self._changed = changed
+        self._around = around
         self._listed: Revision = -1  # what the list contains
         self._listing = trio.Lock()
 
@@ -73,16 +77,25 @@ class Reflector:
     async def _list(self) -> tuple[list[KeyValue], Revision]:
         """The collection at one revision, and that revision."""
         while True:
-            keys, items = Range.prefix(self.prefix), list[KeyValue]()
             try:
-                page = await self._dispatcher.store.range(keys, limit=PAGE_KEYS)
-                items += page.items
-                while page.more:
-                    keys = keys.after(items[-1].key)
-                    page = await self._dispatcher.store.range(
-                        keys, at=page.revision, limit=PAGE_KEYS
-                    )
-                    items += page.items
+                return await self._list_at_once()
             except Compacted:
                 continue  # it took longer than history is kept
-            return items, page.revision
+
+    async def _list_at_once(self) -> tuple[list[KeyValue], Revision]:
+        items, at = list[KeyValue](), None
+        pieces = [Range.prefix(self.prefix)]
+        while pieces:
+            keys = pieces.pop()
+            try:
+                page = await self._dispatcher.store.range(keys, at=at, limit=PAGE_KEYS)
+            except Unreadable as error:
+                if not self._around or not error.key:
+                    raise
+                pieces += [keys.after(error.key), Range(keys.start, error.key)]
+                continue
+            at = page.revision
+            items += page.items
+            if page.more:
+                pieces.append(keys.after(items[-1].key))
+        return items, at or 0

@@ -136,7 +136,13 @@ class StoreFull(StoreUnavailable):
 
 
 class Unreadable(StoreError):
-    """A value is there and cannot be read; those of other keys can."""
+    """A value is there and cannot be read; those of other keys can.
+
+    Attributes:
+        key: the key, of a range the first such key; empty where it is not known.
+    """
+
+    key = ""
 
 
 class Undecodable(Unreadable):

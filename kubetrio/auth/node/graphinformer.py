@@ -32,7 +32,7 @@ class NodeGraphInformer:
         self.graph = Graph()
         kinds = {kind.group_resource: kind for kind in registry.resources.values()}
         self._reflectors = [
-            Reflector(dispatcher, kinds[resource].storage_prefix, changed)
+            Reflector(dispatcher, kinds[resource].storage_prefix, changed, around=True)
             for resource, changed in (
                 (POD_RESOURCE, self._pod),
                 (GroupResource("", "persistentvolumes"), self._volume),

@@ -99,4 +99,6 @@ class UnreadableKeys:
         for key in sorted(self._states):
             state = self._states[key]
             if key in keys and (at is None or at >= state.kv.revision):
-                raise state.listed
+                error = state.listed
+                error.key = key
+                raise error
