@@ -177,6 +177,9 @@ class SegmentCache:
         except Foreign:
             self._collections.pop(where, None)
             return None
+        except Exception:  # some of the writes that were noted may not be made
+            self._collections.pop(where, None)
+            raise
         self._lists += 1
         collection.used = self._lists
         return View(collection, parts, self._store.revision)

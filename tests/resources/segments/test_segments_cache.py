@@ -100,6 +100,25 @@ async def test_collections_make_room_for_each_other() -> None:
     assert (cache.entries, cache.bytes) == (0, 0)
 
 
+async def test_a_list_that_fails_forgets_what_it_was_cut_from(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory ran out while noted writes were made, say: they are not left out of later lists."""
+    encoder = json_encoder(PODS)
+    await world.both(encoder)
+    await world.both(encoder)
+    await world.put("p00", text="changed")
+
+    def broken(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(collection.Collection, "_replace", broken)
+    with pytest.raises(MemoryError):
+        await world.both(encoder)
+    monkeypatch.undo()
+    assert b"changed" in await world.both(encoder)
+
+
 async def test_a_failing_commit_hook_forgets_everything(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
