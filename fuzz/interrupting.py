@@ -51,6 +51,7 @@ CROWD = 5  # requests beside the one that is cancelled
 SEATS = 4  # of all levels together
 READ_S = 0.001  # until a body is there
 BLOCKING_S = 0.002  # for a call that a thread would make
+BETWEEN_S = 1.0  # a watch that ended and the next one
 ENDS_S = 100_000.0  # of a clock that does not wait
 LINGER_S = 5.0  # longer than a write's final seats stay
 
@@ -221,12 +222,21 @@ class Requests:
         self._told: dict[str, Object | None] = {}  # what watches said last
 
     async def watch(self, path: str, task_status: trio.TaskStatus[None]) -> None:
-        """Keep what a watch says of each object."""
-        async with self._server.client().watch(self._kind(path), "default") as events:
-            task_status.started()
-            async for event in events:
-                at = f"{path}/{event.object['metadata']['name']}"
-                self._told[at] = None if event.type == "DELETED" else event.object
+        """Keep what a watch says of each object; one that ended is begun anew."""
+        begun = False
+        while True:
+            # From the present state on, which is told first.
+            for at in [at for at in self._told if at.startswith(path)]:
+                del self._told[at]
+            with suppress(ApiError, MemoryError):
+                async with self._server.client().watch(self._kind(path), "default") as events:
+                    if not begun:
+                        task_status.started()
+                        begun = True
+                    async for event in events:
+                        at = f"{path}/{event.object['metadata']['name']}"
+                        self._told[at] = None if event.type == "DELETED" else event.object
+            await trio.sleep(BETWEEN_S)
 
     def _kind(self, path: str) -> Any:
         return self._server.client().kind(*WATCHED[path])
@@ -347,7 +357,8 @@ class Requests:
         name = op.at.rpartition("/")[2]
         found = [item for item in listed["items"] if item["metadata"]["name"] == name]
         if [_version(item) for item in found] != ([_version(after)] if after else []):
-            self._say(what, number, "a list and a read differ")
+            versions = [_version(item) for item in found]
+            self._say(what, number, f"a list shows {versions}, a read {after}")
         if after is not None and "deletionTimestamp" not in after["metadata"]:
             marked = {"metadata": {"annotations": {"again": str(number)}}}
             await self._caller.call(
