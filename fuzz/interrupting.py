@@ -125,6 +125,13 @@ def _changed(obj: Object | None) -> bool:
     return obj is not None and (obj.get("data") or {}).get("a") == "changed"
 
 
+def _evicted(obj: Object | None) -> bool:
+    # The condition is a write of its own, before the deletion.
+    return obj is None or any(
+        each["type"] == "DisruptionTarget" for each in obj["status"].get("conditions") or ()
+    )
+
+
 CHANGED = {"data": {"a": "changed"}}
 FIRST = made("x", data={"a": "first"})
 POD = made("x", "Pod", spec={"containers": CONTAINERS})
@@ -185,7 +192,7 @@ OPS: dict[str, Op] = {
     "eviction": Op(
         method="POST", path=f"{PODS}/x/eviction", at=f"{PODS}/x", first=POD,
         body=made("x", "Eviction", "policy/v1"),
-        done=lambda obj: obj is None or "deletionTimestamp" in obj["metadata"],
+        done=_evicted,
     ),
     "scale": Op(
         method="PATCH", path=f"{DEPLOYMENTS}/x/scale", at=f"{DEPLOYMENTS}/x", first=DEPLOYMENT,

@@ -293,10 +293,11 @@ def read_field_path(rng: Random, told: Round) -> None:
 def merge_by_rfc(doc: Any, patch: Any) -> Any:
     """A merge patch as RFC 7386 has it, but that nulls go from objects in lists too.
 
-    Source: github.com/evanphx/json-patch, merge.go (pruneNils), which kube-apiserver patches with.
+    They stay in a list that replaces an object.  Source: github.com/evanphx/json-patch, merge.go
+    (merge, pruneNils), which kube-apiserver patches with.
     """
     if isinstance(patch, list):
-        return [merge_by_rfc(None, item) for item in patch]
+        return patch if isinstance(doc, dict) else [merge_by_rfc(None, item) for item in patch]
     if not isinstance(patch, dict):
         return patch
     out = dict(doc) if isinstance(doc, dict) else {}
