@@ -8,8 +8,11 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -165,19 +168,33 @@ def _hunted(options: argparse.Namespace) -> Report:
 
     if shutil.which(options.program[0]) is None:
         raise Failure(f"there is no program {options.program[0]}")
-    about, plan = _subject(options), _plan(options.plan)
-    jobs = 1 if plan is not None else options.jobs or usual_jobs()
-    with open_crew(jobs) as crew, Bar("runs") as bar:
+    jobs = 1 if options.plan is not None else options.jobs or usual_jobs()
+    with _no_traces(), Bar("runs") as bar:
+        about, plan = _subject(options), _plan(options.plan)
 
         def tell(text: str) -> None:
             bar.clear()
             say(text)
 
-        hunt = _hunt(options, crew, about, tell, bar.to)
         try:
-            return hunt.run() if plan is None else hunt.repeat(plan)
+            with open_crew(jobs) as crew:
+                hunt = _hunt(options, crew, about, tell, bar.to)
+                return hunt.run() if plan is None else hunt.repeat(plan)
         except (HuntError, CrewError) as error:
             raise Failure(str(error)) from error
+
+
+@contextmanager
+def _no_traces() -> Iterator[None]:
+    """Keep what hypothesis remembers out of the working directory."""
+    from hypothesis.configuration import set_hypothesis_home_dir
+
+    with TemporaryDirectory(prefix="kubetrio-") as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 def _hunt(options: argparse.Namespace, crew: Any, about: Subject, tell: Any, progress: Any) -> Hunt:

@@ -147,6 +147,7 @@ def test_what_cannot_be_tried(
     assert main(["fuzz-operator", *words]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("kubetrio: ")
+    assert not Path(".hypothesis").exists()
     assert said in line
 
 

@@ -268,13 +268,12 @@ class Hunt:
 
     # ------------------------------------------------------------------ runs
 
-    def _of(self, plan: Plan, pace: Pace, reference: Run | None) -> Trial:
+    def _of(self, plan: Plan, pace: Pace, reference: Run | None, *, fresh: bool) -> Trial:
         expected = None if reference is None else reference.after
-        fresh = pace == self._patient()  # what is told does not depend on what was tried before
         return replace(self._trial, plan=plan, pace=pace, expected=expected, fresh=fresh)
 
     def _judge(
-        self, several: Sequence[Probe], pace: Pace, *, within: bool = False
+        self, several: Sequence[Probe], pace: Pace, *, within: bool = False, fresh: bool = False
     ) -> Generator[Judged]:
         """Do plans, and what they are compared with; say what is wrong.
 
@@ -282,6 +281,7 @@ class Hunt:
             several: the plans; those with faults and without a reference get one.
             pace: how long is waited.
             within: whether to stop at the bounds.
+            fresh: whether each has a server of its own.
         """
         usual = {
             str(one.plan.undisturbed()): one.plan.undisturbed()
@@ -289,7 +289,7 @@ class Hunt:
             if one.plan.disturbed and one.reference is None
         }
         missing = [plan for key, plan in usual.items() if key not in self._references]
-        made = self._crew.each(self._of(plan, pace, None) for plan in missing)
+        made = self._crew.each(self._of(plan, pace, None, fresh=fresh) for plan in missing)
         for plan, run in zip(missing, made, strict=True):
             self._references[str(plan)] = run
         references = [
@@ -299,7 +299,7 @@ class Hunt:
             for one in several
         ]
         trials = (
-            self._of(one.plan, pace, reference)
+            self._of(one.plan, pace, reference, fresh=fresh)
             for one, reference in zip(several, references, strict=True)
         )
         chosen = takewhile(lambda _: not (within and self._over()), trials)
@@ -309,7 +309,8 @@ class Hunt:
                 yield self._judged(run, reference)
 
     def _tried(self, probe: Probe, pace: Pace) -> Judged:
-        [judged] = self._judge([probe], pace)
+        """Do a plan on a server of its own, so that what was tried before does not count."""
+        [judged] = self._judge([probe], pace, fresh=True)
         return judged
 
     def _judged(self, run: Attempt, reference: Run | None) -> Judged:
