@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import urlencode
 
 import orjson
@@ -30,6 +30,8 @@ from kubetrio.machinery.status import ApiError
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
 Object = dict[str, Any]
+Args = TypeVarTuple("Args")
+T = TypeVar("T")
 Call = Callable[[], Coroutine[Any, Any, object]]
 Interrupt = Callable[[int, Call], Awaitable[bool]]
 
@@ -145,7 +147,7 @@ OPS: dict[str, Op] = {
     ),
     "update": Op(
         method="PUT", path=f"{MAPS}/x", at=f"{MAPS}/x", first=FIRST, done=_changed,
-        body=made("x", **CHANGED),
+        body=made("x", data=CHANGED["data"]),
     ),
     "merge patch": Op(
         method="PATCH", path=f"{MAPS}/x", at=f"{MAPS}/x", first=FIRST, done=_changed,
@@ -158,12 +160,12 @@ OPS: dict[str, Op] = {
     ),
     "apply": Op(
         method="PATCH", path=f"{MAPS}/x", at=f"{MAPS}/x", first=FIRST, done=_changed,
-        body=made("x", **CHANGED), media="application/apply-patch+yaml",
+        body=made("x", data=CHANGED["data"]), media="application/apply-patch+yaml",
         query={"fieldManager": "m", "force": "true"},
     ),
     "apply that creates": Op(
         method="PATCH", path=f"{MAPS}/x", at=f"{MAPS}/x", done=_changed,
-        body=made("x", **CHANGED), media="application/apply-patch+yaml",
+        body=made("x", data=CHANGED["data"]), media="application/apply-patch+yaml",
         query={"fieldManager": "m"},
     ),
     "delete": Op(
@@ -351,7 +353,7 @@ class Requests:
         edge = self._server.api.edge
         if edge.in_flight.requests:
             self._say(what, number, f"{edge.in_flight.requests} requests are under way")
-        for level in edge.flow.gate.snapshot().statistics.levels:
+        for level in edge.flow.gate.snapshot().statistics.levels:  # type: ignore[attr-defined]
             queues = level.queues
             if queues.seats_in_use or queues.waiting:
                 self._say(what, number, f"level {level.name}: {queues.seats_in_use} seats in use")
@@ -391,11 +393,12 @@ def config_of(directory: Path) -> Config:
     return replace(config, storage=replace(config.storage, durability="full"))
 
 
-async def _apart(fn: Callable[..., Any], *arguments: Any) -> Any:
+async def _apart(fn: Callable[[*Args], T], *arguments: *Args) -> T:
     """Make a blocking call as a thread would: it takes a while, and cannot be cancelled."""
-    with trio.CancelScope(shield=True):
+    with trio.CancelScope() as scope:
+        scope.shield = True
         await trio.sleep(BLOCKING_S)
-        return fn(*arguments)
+    return fn(*arguments)
 
 
 @asynccontextmanager
