@@ -182,6 +182,7 @@ HELD: dict[str, str | Check] = {
 }
 OTHER = frozenset(
     {
+        "Nothing behind a port is seen by other pods: there is no network between pods",
         "## What works, what does not yet",
         "with musl there are no wheels",  # of other projects
         "in EndpointSlices where there are no Endpoints",

@@ -141,10 +141,10 @@ def run(call: Call) -> int:
     if options.report is not None:
         options.report.write_text(json.dumps(report.as_dict(), indent=2) + "\n")
     lines = str(report).split("\n")
-    if report.found is not None:
+    if report.mistake is not None:
         lines[0] = painted(sys.stdout)(lines[0], RED)
     print("\n".join(lines))
-    return 0 if report.found is None else 1
+    return 0 if report.mistake is None else 1
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -232,10 +232,10 @@ def _subject(options: argparse.Namespace) -> Subject:
     if options.crd is None and kind not in kinds():
         raise Failure(f"--kind: there is no {kind!r}; a kind is named as 'apps/v1 Deployment'")
     if options.crd is not None:
-        wanted = "CustomResourceDefinition"
-        defined = [one for one in _manifests([options.crd]) if one.get("kind") == wanted]
+        kind_name = "CustomResourceDefinition"
+        defined = [one for one in _manifests([options.crd]) if one.get("kind") == kind_name]
         if len(defined) != 1:
-            raise Failure(f"{options.crd} has {len(defined)} {wanted}s, and one is needed")
+            raise Failure(f"{options.crd} has {len(defined)} {kind_name}s, and one is needed")
         kind = defined[0]
     try:
         about = subject(kind)
@@ -300,7 +300,7 @@ def _manifests(paths: list[Path]) -> list[Object]:
 
 def _repeatable(options: argparse.Namespace, report: Report) -> Report:
     """A report that says how its run is repeated."""
-    if report.found is None:
+    if report.mistake is None:
         return report
     words = ["kubetrio", NAME]
     words += ["--kind", options.kind] if options.crd is None else ["--crd", str(options.crd)]
@@ -308,5 +308,5 @@ def _repeatable(options: argparse.Namespace, report: Report) -> Report:
         words += ["--before", str(path)]
     words += ["--seed", str(options.seed), "--patience", f"{options.patience:g}s"]
     words += ["--quiet", f"{report.pace.quiet_s:.2f}s"]
-    words += ["--plan", json.dumps(report.found.plan.as_list(), separators=(",", ":"))]
+    words += ["--plan", json.dumps(report.mistake.plan.as_list(), separators=(",", ":"))]
     return replace(report, repeat=shlex.join([*words, "--", *options.program]))

@@ -179,7 +179,7 @@ class Encoder(Protocol):
         ...
 
     def counted_form(self) -> ItemForm | None:
-        """The same of lists that say in front how large they are; None for all others."""
+        """How a list is written that says in front how large it is; None for all others."""
         ...
 
     def state_form(self) -> ItemForm | None:

@@ -60,10 +60,10 @@ class Lists:
                 verdict = await verdict
             allowed = verdict.decision is Decision.ALLOW
             self._known[key] = None if allowed else forbidden(asked, verdict.reason).message
-        said = self._known[key]
-        if said is not None:
+        answer = self._known[key]
+        if answer is not None:
             self.refused.add(str(kind.group_resource))
-        return said
+        return answer
 
 
 async def refusals(registry: Registry, lists: Lists, namespace: str) -> dict[str, str]:
@@ -74,11 +74,11 @@ async def refusals(registry: Registry, lists: Lists, namespace: str) -> dict[str
         lists: of the user.
         namespace: in which, of kinds that have namespaces; empty for all.
     """
-    found: dict[str, str] = {}
+    refusal_of: dict[str, str] = {}
     for number, kind in enumerate(registry.preferred("list")):
         if number % BREATH == BREATH - 1:
             await trio.lowlevel.checkpoint()
-        said = await lists.refusal(kind, namespace if kind.namespaced else "")
-        if said is not None:
-            found[f"{kind.group}/{kind.resource}"] = said
-    return found
+        refusal = await lists.refusal(kind, namespace if kind.namespaced else "")
+        if refusal is not None:
+            refusal_of[f"{kind.group}/{kind.resource}"] = refusal
+    return refusal_of

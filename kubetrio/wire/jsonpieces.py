@@ -85,8 +85,8 @@ def _behind_string(text: bytes, begin: int, end: int) -> int:
 
     The C library looks for a quote thirty times as fast as an expression passes what is none.
     """
-    found = _to_open_string(text, begin, end)
-    opening = end if found is None else found.end()
+    match = _to_open_string(text, begin, end)
+    opening = end if match is None else match.end()
     if opening >= end:
         return 0
     at = opening

@@ -43,7 +43,7 @@ def crd(tmp_path: Path) -> Path:
 
 def report(found: Found | None) -> Report:
     """A report of seed 0."""
-    return Report(found=found, habits=None, pace=Pace(quiet_s=0.25), seed=0, runs=4, seconds=1.0)
+    return Report(mistake=found, habits=None, pace=Pace(quiet_s=0.25), seed=0, runs=4, seconds=1.0)
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, given: Report) -> list[Any]:

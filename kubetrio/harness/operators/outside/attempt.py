@@ -225,13 +225,13 @@ async def _prepare(server: Harness, trial: Trial) -> None:
 def _kubeconfig(server: Harness) -> Path:
     """Write the operator's kubeconfig, and return its path."""
     config = server.config
-    made = issue(config.pki_dir, OPERATOR.name, OPERATOR.groups, Env().utcnow(), DAY_S)
+    issued = issue(config.pki_dir, OPERATOR.name, OPERATOR.groups, Env().utcnow(), DAY_S)
     document: dict[str, Any] = server.kubeconfig()
     [context] = document["contexts"]
     context["context"]["user"] = OPERATOR.name
     proof = {
-        "client-certificate-data": base64.b64encode(made.certificate).decode(),
-        "client-key-data": base64.b64encode(made.key).decode(),
+        "client-certificate-data": base64.b64encode(issued.certificate).decode(),
+        "client-key-data": base64.b64encode(issued.key).decode(),
     }
     document["users"] = [{"name": OPERATOR.name, "user": proof}]
     path = config.data_dir / "operator.kubeconfig"

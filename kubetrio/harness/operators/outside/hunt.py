@@ -149,12 +149,12 @@ class Hunt:
         """
         done = self._tried(Probe(plan=plan), self._patient())
         self._check_heard(done.run)
-        found = Found(plan=plan, findings=done.findings, run=done.run) if done.findings else None
-        return self._report(found)
+        mistake = Found(plan=plan, findings=done.findings, run=done.run) if done.findings else None
+        return self._report(mistake)
 
     def _report(self, found: Found | None) -> Report:
         return Report(
-            found=found,
+            mistake=found,
             habits=self._habits,
             pace=self._pace,
             seed=self._seed,
@@ -168,19 +168,19 @@ class Hunt:
         rng = seeded(self._seed).rng
         three = bodies(self._about, rng)
         walk = self._learn(story(self._about, three))
-        found = self._suspected(walk)
+        mistake = self._suspected(walk)
         known = self._habits = habits(walk.run)
-        if found is None:
+        if mistake is None:
             self._tell(_told(known, self._pace))
             lost = Probe(plan=foreign(self._about, three))
-            found = self._first([lost, *probes(walk.run, known, rng)])
-        while found is None and not self._over():
+            mistake = self._first([lost, *probes(walk.run, known, rng)])
+        while mistake is None and not self._over():
             self._tell("all that the walk has shown was tried; other walks are drawn")
             three = bodies(self._about, rng)
             several = drawn(plans(self._about, known), DRAWN_PLANS, rng)
             walks = [story(self._about, three), *map(_hasty, several)]
-            found = self._first([Probe(plan=plan) for plan in walks])
-        return found
+            mistake = self._first([Probe(plan=plan) for plan in walks])
+        return mistake
 
     def _learn(self, plan: Plan) -> Judged:
         """See what the operator does when nothing goes wrong, and how long it takes for it.
@@ -261,8 +261,8 @@ class Hunt:
                         break
             if suspect is None:
                 return None
-            if found := self._suspected(suspect, left[tried - 1].reference):
-                return found
+            if mistake := self._suspected(suspect, left[tried - 1].reference):
+                return mistake
             left = left[tried:]
         return None
 
@@ -289,8 +289,8 @@ class Hunt:
             if one.plan.disturbed and one.reference is None
         }
         missing = [plan for key, plan in usual.items() if key not in self._references]
-        made = self._crew.each(self._of(plan, pace, None, fresh=fresh) for plan in missing)
-        for plan, run in zip(missing, made, strict=True):
+        undisturbed = self._crew.each(self._of(plan, pace, None, fresh=fresh) for plan in missing)
+        for plan, run in zip(missing, undisturbed, strict=True):
             self._references[str(plan)] = run
         references = [
             self._references[str(one.plan.undisturbed())]

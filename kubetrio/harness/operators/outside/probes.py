@@ -56,8 +56,8 @@ def bodies(about: Subject, rng: random.Random) -> list[Object]:
     """
     different: dict[str, Object] = {}
     for body in drawn(about.bodies, DRAWN, rng):
-        wanted = {key: value for key, value in body.items() if key != "metadata"}
-        different.setdefault(repr(wanted), body)
+        content = {key: value for key, value in body.items() if key != "metadata"}
+        different.setdefault(repr(content), body)
     by_size = [different[key] for key in sorted(different, key=lambda key: (len(key), key))]
     largest, middle = by_size[-1], by_size[len(by_size) // 2]
     return [largest, by_size[0], middle]

@@ -43,10 +43,10 @@ def environment(environ: Mapping[str, str], kubeconfig: Path) -> dict[str, str]:
         kubeconfig: the file.
     """
     inside = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
-    made = {name: value for name, value in environ.items() if name not in inside}
+    variables = {name: value for name, value in environ.items() if name not in inside}
     for name in ("NO_PROXY", "no_proxy"):
-        made[name] = f"{made[name]},{LOCAL}" if made.get(name) else LOCAL
-    return {**made, "KUBECONFIG": str(kubeconfig)}
+        variables[name] = f"{variables[name]},{LOCAL}" if variables.get(name) else LOCAL
+    return {**variables, "KUBECONFIG": str(kubeconfig)}
 
 
 class Processes:
@@ -141,8 +141,8 @@ class Processes:
 
     def _last_line(self) -> str:
         lines = self._tail.decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f"; it said: {said[-1]}" if said else ""
+        spoken = [line.strip() for line in lines if line.strip()]
+        return f"; it said: {spoken[-1]}" if spoken else ""
 
 
 def _ending(code: int) -> str:

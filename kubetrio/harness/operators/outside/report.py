@@ -37,7 +37,7 @@ class Report:
     """How a hunt ended.
 
     Args:
-        found: what the operator does wrong; None for nothing.
+        mistake: what the operator does wrong; None for nothing.
         habits: what it does when nothing goes wrong; None where that was not looked at.
         pace: how long was waited for it.
         seed: that decided what was tried.
@@ -46,7 +46,7 @@ class Report:
         repeat: the command that repeats the run that was found; empty without one.
     """
 
-    found: Found | None
+    mistake: Found | None
     habits: Habits | None
     pace: Pace
     seed: int
@@ -55,15 +55,15 @@ class Report:
     repeat: str = ""
 
     def __str__(self) -> str:
-        if self.found is None:
+        if self.mistake is None:
             return f"nothing found in {self.runs} runs"
-        found = self.found
-        telling = _telling(found.run)
+        mistake = self.mistake
+        telling = _telling(mistake.run)
         left = len(telling) - SHOWN_CALLS
         return "\n".join(
             [
-                "What the operator did wrong:", *map(str, found.findings),
-                "", "By this plan:", str(found.plan),
+                "What the operator did wrong:", *map(str, mistake.findings),
+                "", "By this plan:", str(mistake.plan),
                 "", "Writes and failures:", *map(str, telling[:SHOWN_CALLS]),
                 *([f"and {left} more"] if left > 0 else []),
                 *(["", "Repeat it with:", self.repeat] if self.repeat else []),
@@ -85,13 +85,13 @@ class Report:
         if self.habits is not None:
             shown["watches"] = list(self.habits.watches)
             shown["writes"] = [list(one) for one in self.habits.writes]
-        if self.found is not None:
-            found = self.found
+        if self.mistake is not None:
+            mistake = self.mistake
             shown |= {
-                "found": [{"rule": one.oracle, "text": one.text} for one in found.findings],
-                "plan": found.plan.as_list(),
+                "found": [{"rule": one.oracle, "text": one.text} for one in mistake.findings],
+                "plan": mistake.plan.as_list(),
                 "repeat": self.repeat,
-                "calls": [_call(one) for one in _telling(found.run)],
+                "calls": [_call(one) for one in _telling(mistake.run)],
             }
         return shown
 

@@ -30,10 +30,10 @@ def strays(run: Attempt) -> list[Finding]:
         run: in which nothing goes wrong; one with finalizers of others says nothing, for their
             objects stay when they are not wanted any more.
     """
-    found: dict[str, tuple[State, int]] = {}
+    first_states: dict[str, tuple[State, int]] = {}
     for number, (wants, method, state) in enumerate(_wanted(run)):
         key = orjson.dumps(wants, option=orjson.OPT_SORT_KEYS).decode()
-        first, _ = found.setdefault(key, (state, number))
+        first, _ = first_states.setdefault(key, (state, number))
         if first is not state:
             told = differences(state.objects, first.objects)[:MOST_TOLD]
             if told:
@@ -83,8 +83,8 @@ def _change(wants: Wants, request: Request) -> None:
     match request.method:
         case "POST":
             kept = ("apiVersion", "kind", "metadata", "status")
-            wanted = {key: value for key, value in body.items() if key not in kept}
-            wants[body["metadata"]["name"]] = wanted
+            content = {key: value for key, value in body.items() if key not in kept}
+            wants[body["metadata"]["name"]] = content
         case "PATCH":
             changed = {one["path"].removeprefix("/"): one["value"] for one in body}
             wants[name] = {**wants.get(name, {}), **changed}

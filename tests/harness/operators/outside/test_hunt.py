@@ -29,7 +29,7 @@ def test_an_operator_that_is_right_has_nothing_found() -> None:
     """Up to the bound, with drawn plans after the probes."""
     crew = Simulated()
     report, told = hunt(crew, runs=40)
-    assert report.found is None
+    assert report.mistake is None
     assert str(report) == f"nothing found in {report.runs} runs"
     assert report.runs >= 40
     assert "it does: update shelves/status" in told
@@ -39,9 +39,9 @@ def test_an_operator_that_is_right_has_nothing_found() -> None:
 def test_a_conflict_that_is_not_tried_again() -> None:
     """It is found by a probe, shows again, and is a plan of two steps."""
     report, told = hunt(Simulated("conflict"))
-    assert report.found is not None
-    assert {one.oracle for one in report.found.findings} == {"conflict-not-retried", "wrong-end"}
-    fault, request = report.found.plan.steps
+    assert report.mistake is not None
+    assert {one.oracle for one in report.mistake.findings} == {"conflict-not-retried", "wrong-end"}
+    fault, request = report.mistake.plan.steps
     assert isinstance(fault, Inject)
     assert isinstance(request, Request)
     assert request.method == "POST"
@@ -51,9 +51,9 @@ def test_a_conflict_that_is_not_tried_again() -> None:
 def test_what_is_left_behind() -> None:
     """It is found by the walk itself, and two requests show it."""
     report, _ = hunt(Simulated("left"))
-    assert report.found is not None
-    assert [one.oracle for one in report.found.findings] == ["left-behind"]
-    asked = [one.method for one in report.found.plan.steps if isinstance(one, Request)]
+    assert report.mistake is not None
+    assert [one.oracle for one in report.mistake.findings] == ["left-behind"]
+    asked = [one.method for one in report.mistake.plan.steps if isinstance(one, Request)]
     assert asked == ["POST", "DELETE"]
 
 
@@ -61,7 +61,7 @@ def test_what_does_not_show_again_is_not_found() -> None:
     """The operator gets more time after it."""
     crew = Simulated("once")
     report, told = hunt(crew)
-    assert report.found is None
+    assert report.mistake is None
     assert "it did not show again" in told
     assert report.pace.quiet_s > 0.3
 
@@ -96,12 +96,12 @@ def test_an_operator_that_does_nothing(mistake: str, told: str) -> None:
 
 def test_a_plan_is_repeated() -> None:
     """With what it is compared with."""
-    found = hunt(Simulated("conflict"))[0].found
+    found = hunt(Simulated("conflict"))[0].mistake
     assert found is not None
     trial = Trial(program=Program(words=("true",)), plan=Plan())
     for mistake in ("conflict", ""):
         crew = Simulated(mistake)
         hunting = Hunt(crew, trial, ABOUT, bounds=Bounds(), seed=0)
         report = hunting.repeat(found.plan)
-        assert (report.found is None) == (not mistake)
+        assert (report.mistake is None) == (not mistake)
         assert report.runs == 2

@@ -22,7 +22,7 @@ PLACE = Place("example.com", "shelves", "default", "a")
 def report(found: Found | None, **more: Any) -> Report:
     """A report of seed 3."""
     known = Habits(watches=["shelves"], writes=[("update", "shelves", "status")])
-    return Report(found=found, habits=known, pace=Pace(), seed=3, runs=7, seconds=1.5, **more)
+    return Report(mistake=found, habits=known, pace=Pace(), seed=3, runs=7, seconds=1.5, **more)
 
 
 def found(calls: int) -> Found:
