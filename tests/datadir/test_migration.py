@@ -10,6 +10,7 @@ from etcdworld import SECRET, configured
 from kubetrio.datadir.migration import EtcdPlace, MigrationError, folder_of, is_copied, open_cipher
 from kubetrio.env import Env
 from kubetrio.store.cipher import NoCipher
+from kubetrio.tls.pki import Pki
 
 
 @pytest.mark.parametrize(
@@ -27,11 +28,12 @@ def test_which_keys_are_copied(key: str, *, copied: bool) -> None:
     assert is_copied(key) is copied
 
 
-def test_a_place() -> None:
+def test_a_place(certificates: Pki) -> None:
     """It names files for TLS, and Events alone have a time to live."""
-    place = EtcdPlace(servers=("https://a:1",), ca=Path("ca.crt"), event_ttl_s=60)
+    file = certificates.ca.cert
+    place = EtcdPlace(servers=("https://a:1",), ca=file, event_ttl_s=60)
     assert place.client.endpoints == ("https://a:1",)
-    assert place.client.tls.ca == Path("ca.crt")
+    assert place.client.tls.ca == file
     assert (place.ttl_s("/registry/events/a/b"), place.ttl_s(SECRET)) == (60, 0)
     assert folder_of(SECRET) == "/registry/secrets/"
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from simulated import SHELF, books
+from simulated_operators import SHELF, books
 
 from kubetrio.faults import Rule
 from kubetrio.harness.operators.calls import OPERATOR

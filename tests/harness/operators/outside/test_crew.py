@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from simulated import SHELF, books
+from simulated_operators import SHELF, books
 
 from kubetrio.harness.operators.calls import OPERATOR
 from kubetrio.harness.operators.outside.crew import CrewError, open_crew, usual_jobs

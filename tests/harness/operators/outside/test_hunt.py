@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simulated import SHELF, Simulated
+from simulated_operators import SHELF, Simulated
 
 from kubetrio.harness.operators.outside.hunt import Bounds, Hunt, HuntError
 from kubetrio.harness.operators.outside.program import Program

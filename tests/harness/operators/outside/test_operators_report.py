@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from simulated import SHELF, books
+from simulated_operators import SHELF, books
 
 from kubetrio.harness.operators.calls import OPERATOR, Call, Place
 from kubetrio.harness.operators.exploring import Habits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulated import SHELF, Simulated, books
+from simulated_operators import SHELF, Simulated, books
 
 from kubetrio.env import seeded
 from kubetrio.harness.operators.outside.probes import (

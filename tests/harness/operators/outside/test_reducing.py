@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulated import SHELF, Simulated, books
+from simulated_operators import SHELF, Simulated, books
 
 from kubetrio.faults import Rule
 from kubetrio.harness.operators.outside.probes import story

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulated import SHELF, books
+from simulated_operators import SHELF, books
 
 from kubetrio.faults import Rule
 from kubetrio.harness.operators.outside.trials import Attempt, State, settled
