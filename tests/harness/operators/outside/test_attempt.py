@@ -34,7 +34,7 @@ while True:
             try:
                 core.create_namespaced_config_map("default", {"metadata": {"name": name}})
             except client.ApiException as error:
-                print("refused", error.status)
+                print("refused", error.status, flush=True)
     time.sleep(0.05)
 """
 """Makes a ConfigMap for each Shelf, by asking again and again."""
