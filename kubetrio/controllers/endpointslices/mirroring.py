@@ -25,6 +25,7 @@ from kubetrio.controllers.endpointslices.slices import (
     same_endpoint,
 )
 from kubetrio.controllers.endpointslices.slicewrites import OwnSlices, SliceWriter
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.controllers.recorder import WARNING, EventRecorder, reference_to
 from kubetrio.controllers.rivals import Rivals
 from kubetrio.kinds.common.addresses import parse_ip
@@ -98,14 +99,7 @@ def _port(port: Object) -> Object:
 
 def _new_slice(endpoints: Object, ports: list[Object], family: str) -> Object:
     meta = endpoints["metadata"]
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controller_reference("v1", "Endpoints", meta)
     metadata: Object = {
         "generateName": name_prefix(meta["name"]),
         "namespace": meta["namespace"],

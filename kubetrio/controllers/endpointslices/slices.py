@@ -21,6 +21,7 @@ from kubetrio.controllers.endpoints.backends import (
     pod_reference,
     port_of,
 )
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.kinds.core.nodedigests import NodeDigest
 from kubetrio.kinds.core.pods.digests import PodDigest
 from kubetrio.machinery.names_validation import dns1123_subdomain
@@ -226,14 +227,7 @@ def name_prefix(name: str) -> str:
 def new_slice(service: Object, ports: list[Object], family: str) -> Object:
     """A slice without endpoints."""
     meta = service["metadata"]
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controller_reference("v1", "Service", meta)
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",

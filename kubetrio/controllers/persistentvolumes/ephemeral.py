@@ -12,6 +12,7 @@ import orjson
 
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.controllers.recorder import WARNING, EventRecorder, reference_to
 from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
 from kubetrio.machinery.status import ApiError
@@ -100,14 +101,7 @@ def claim_of(pod: Object, volume: Object) -> Object:
     """
     meta, template = pod["metadata"], volume["ephemeral"]["volumeClaimTemplate"]
     given = template.get("metadata") or {}
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controller_reference("v1", "Pod", meta)
     kept = {key: given[key] for key in ("labels", "annotations") if given.get(key)}
     return {
         "apiVersion": "v1",

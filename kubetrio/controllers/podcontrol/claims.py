@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.kinds.core.pods.digests import Owner, owner_of
 from kubetrio.machinery.status import ApiError
 
@@ -41,14 +42,7 @@ class Controlling(NamedTuple):
 
     def reference(self) -> Object:
         """The reference that what it controls has."""
-        return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "name": self.meta["name"],
-            "uid": self.meta["uid"],
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
+        return controller_reference(self.api_version, self.kind, self.meta)
 
 
 class Claimable(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.kinds.core.pods.digests import parsed
 from kubetrio.machinery.jsonvalues import copy_json
 
@@ -118,13 +119,7 @@ def claim_from(template: Object, pod: Object, name: str) -> Object:
     """
     meta, spec = pod["metadata"], copy_json(template["spec"])
     given = spec.get("metadata") or {}
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": meta["name"],
-        "uid": meta["uid"],
-        "controller": True,
-    }
+    owner = controller_reference("v1", "Pod", meta, blocks=False)
     labels = {"labels": given["labels"]} if given.get("labels") else {}
     return {
         "apiVersion": "resource.k8s.io/v1",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kubetrio.controllers.owning import controller_reference
 from kubetrio.controllers.podcontrol.claims import Controlling
 
 Object = dict[str, Any]
@@ -110,8 +111,8 @@ def with_owners(claim: Object, owner: Controlling, member: Member) -> Object:
     if by_set and not conflict:
         references.append(owner.reference())
     if by_pod and not conflict:
-        reference = {"apiVersion": "v1", "kind": "Pod", "name": member.name, "uid": member.uid}
-        references.append({**reference, "controller": True, "blockOwnerDeletion": True})
+        pod = {"name": member.name, "uid": member.uid}
+        references.append(controller_reference("v1", "Pod", pod))
     meta = {**claim["metadata"], "ownerReferences": references}
     if not references:
         del meta["ownerReferences"]
