@@ -24,11 +24,17 @@ _DIGITS = frozenset("0123456789")
 _ZERO_SECONDS = -62_135_596_800  # 0001-01-01T00:00:00Z, the zero value, which prints as null
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _NANO_DIGITS = 9
-# Most times read are those printed before: they are recognised at once, month ends excepted.
-_canonical = re.compile(
-    "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
-    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z"
+PRINTED = (
+    "[0-9]{4}-"
+    "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)"
+    "|(?:0[13578]|1[02])-31)"
+    "T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 )
+"""Pattern of times as they are printed, up to the fraction and the zone; without leap days.
+
+Most times that are read are those printed before: they are recognised at once.
+"""
+_canonical = re.compile(f"{PRINTED}Z")
 _ZERO_TIME = "0001-01-01T00:00:00Z"
 
 

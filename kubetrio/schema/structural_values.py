@@ -16,14 +16,11 @@ from typing import Any
 from kubetrio.gotext.numbers import is_int64
 from kubetrio.machinery import quantity
 from kubetrio.machinery.remember import remembered
-from kubetrio.machinery.timestamps import normalise_micro, normalise_time
+from kubetrio.machinery.timestamps import PRINTED, normalise_micro, normalise_time
 from kubetrio.wire.gojson import Float, float_text
 
-# Already as the server prints it.  Days after the 28th and year 1 are left to the parser.
-_printed_time = re.compile(
-    r"(?!0001)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
-    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{6})?Z"
-).fullmatch
+# Already as the server prints it.  Leap days and year 1 are left to the parser.
+_printed_time = re.compile(rf"(?!0001){PRINTED}(\.[0-9]{{6}})?Z").fullmatch
 # Caches hold short texts only, so that their size in bytes is bounded too.
 _CACHED_TEXT = 32
 _EXACT_FLOAT = 1 << 53

@@ -1,5 +1,6 @@
 """Times of API objects."""
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -94,6 +95,21 @@ def test_points_in_time_print_both_ways() -> None:
     assert ts.format_time(-0.5) == "1969-12-31T23:59:59Z"
     assert ts.format_micro(1_700_000_000.25) == "2023-11-14T22:13:20.250000Z"
     assert ts.format_micro(0.9999999) == "1970-01-01T00:00:01.000000Z"
+
+
+@pytest.mark.parametrize("year", [2023, 2024])
+def test_times_that_were_printed_are_recognised(year: int) -> None:
+    """Every day of a year but a leap day, and no day that there is not."""
+    recognised = re.compile(ts.PRINTED).fullmatch
+    for month in range(14):
+        for day in range(33):
+            try:
+                there = datetime(year, month, day, tzinfo=UTC)
+            except ValueError:
+                there = None
+            text = f"{year}-{month:02d}-{day:02d}T23:59:09"
+            leap = there is not None and (there.month, there.day) == (2, 29)
+            assert bool(recognised(text)) == (there is not None and not leap), text
 
 
 @settings(max_examples=100, deadline=None)
