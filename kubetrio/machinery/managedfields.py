@@ -209,7 +209,8 @@ def same_but_times(left: Sequence[Json], right: Sequence[Json]) -> bool:
 
 
 def _identity(entry: Json) -> tuple[Any, ...]:
-    return tuple(entry.get(name) for name in ("manager", "operation", "apiVersion", "subresource"))
+    get = entry.get
+    return get("manager"), get("operation"), get("apiVersion"), get("subresource")
 
 
 def _entries(obj: Mapping[str, Any]) -> Any:

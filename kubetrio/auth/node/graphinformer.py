@@ -18,6 +18,8 @@ from kubetrio.store.model import Event, EventType
 from kubetrio.wire.gojson import parse_stored
 
 Object = dict[str, Any]
+NODE_NAME = b'"nodeName"'
+"""What the bytes of each pod on a node have somewhere."""
 
 
 class NodeGraphInformer:
@@ -54,7 +56,7 @@ class NodeGraphInformer:
     def _pod(self, event: Event) -> None:
         namespace, name = event.key.rsplit("/", 2)[1:]
         user = (POD, namespace, name)
-        if event.type is EventType.DELETED:
+        if event.type is EventType.DELETED or NODE_NAME not in event.value:
             self.graph.release(user)
             return
         pod = _parsed(event)
