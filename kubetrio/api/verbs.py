@@ -269,8 +269,6 @@ async def update(
     chosen = options.write_options(request, "UpdateOptions")
     sent = Sent(request.empties) if request.empties else None
     chosen = _changing(security, edge, request, chosen, sent)
-    if resource.builtin and not request.heavy:
-        chosen = chosen._replace(light=True)
     info = request.info
     target = Target(resource, object_namespace(request, resource), info.name, info.subresource)
     check_named(target, request.body)  # whichever name it is: this is told first
@@ -324,9 +322,13 @@ def _changing(
         chosen: the options of the client.
         sent: what is known of the object beside it.
     """
-    one = edge.off_loop.of(request)
+    one, resource = edge.off_loop.of(request), request.resource
     return chosen._replace(
-        work=one.work, weigh=one.weigh, client=_client(security, request), sent=sent
+        work=one.work,
+        weigh=one.weigh,
+        light=resource is not None and resource.builtin and not request.heavy,
+        client=_client(security, request),
+        sent=sent,
     )
 
 

@@ -57,6 +57,20 @@ class ObjectType(Protocol):
             GoJsonError: the value does not fit the type.
         """
 
+    def decode_changed(self, raw: Json, known: Json) -> Json | None:
+        """Decode an object that shares members with a stored one.
+
+        Args:
+            raw: the object.
+            known: the stored one.
+
+        Returns:
+            The object, or None where it is for `decode`.
+
+        Raises:
+            ValueError: an annotation is no number, in Go's words.
+        """
+
     def restore(self, merged: Json, report: Report) -> Json:
         """A merged document as an object; see `structural.Decoder.restore`.
 
@@ -128,6 +142,11 @@ class BuiltinType:
         """See `ObjectType`."""
         return self._decoder.decode(raw, report, repeated)
 
+    def decode_changed(self, raw: Json, known: Json) -> Json | None:
+        """See `ObjectType`."""
+        decoded = self._decoder.decode_changed(raw, known)
+        return None if decoded is None else self.read_annotations(decoded)
+
     def restore(self, merged: Json, report: Report) -> Json:
         """See `ObjectType`."""
         return self._decoder.restore(merged, report)
@@ -181,6 +200,10 @@ class OpenType:
             whole["metadata"] = _METADATA.decode(whole["metadata"], inner) or {}
             report.strict += [text.replace('"', '"metadata.', 1) for text in inner.strict]
         return whole
+
+    def decode_changed(self, raw: Json, known: Json) -> None:
+        """See `ObjectType`: numbers keep their text, which takes a parser."""
+        del raw, known
 
     def restore(self, merged: Json, report: Report) -> Json:
         """See `ObjectType`."""

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
+import orjson
+
 from kubetrio.machinery.jsonvalues import is_deeper
 from kubetrio.schema import empties
 from kubetrio.schema import structural_values as values
@@ -100,6 +102,33 @@ class Decoder:
         except RecursionError:
             raise GoJsonError(TOO_DEEP) from None
         return self._printable(done)
+
+    def decode_changed(self, raw: Json, known: Json) -> Json | None:
+        """Decode an object that shares members with one of its type.
+
+        Args:
+            raw: the object; it is not changed.
+            known: an object as it was stored, whose members need no decoding; members of `raw`
+                that are those of it, the same values in memory, are copied.
+
+        Returns:
+            A new object, or None where it is for `decode`: there is something to report, or the
+            text of numbers matters.
+        """
+        if free_form(self.type_name):
+            return None
+        fields = struct(self.type_name).fields
+        shared: Json = {}
+        changed: Json = {}
+        for name, value in raw.items():
+            same = type(value) is dict and known.get(name) is value and name in fields
+            (shared if same else changed)[name] = value
+        try:
+            done: Json = self.convert(changed)
+            done.update(orjson.loads(orjson.dumps(shared)))
+        except (ValueError, TypeError, RecursionError):
+            return None  # something to report, or no JSON to orjson
+        return {name: done[name] for name in fields if name in done}
 
     def _dropped(self, raw: Any, repeated: Mapping[int, Pairs], report: Report) -> Json:
         """Convert a value of which there is something to report."""

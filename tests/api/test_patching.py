@@ -73,6 +73,29 @@ async def test_patches_that_are_refused(
     assert server.api.storage.store.revision == revision
 
 
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def test_a_merge_patch_leaves_what_it_does_not_name(client: Client) -> None:
+    """A status that changes leaves the spec and the metadata, beside their version and owners."""
+    spec = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "0.5"}}}]}
+    meta = {"name": "p", "labels": {"b": "1", "a": "2"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    before = (await client.request("POST", PODS, json=pod)).json()
+    media = {"Content-Type": "application/merge-patch+json"}
+    body = orjson.dumps({"status": {"message": "m", "startTime": "2024-01-31T01:00:00+01:00"}})
+    after = (await client.request("PATCH", f"{PODS}/p/status", media, body)).json()
+    assert after["spec"] == before["spec"]
+    assert after["status"] == {**before["status"], "message": "m", "startTime": START}
+    for name in ("managedFields", "resourceVersion"):
+        assert after["metadata"].pop(name) != before["metadata"].pop(name)
+    assert list(after) == list(before)
+    assert orjson.dumps(after["metadata"]) == orjson.dumps(before["metadata"])
+
+
+START = "2024-01-31T00:00:00Z"
+
+
 async def test_a_version_in_a_patch_is_a_precondition(client: Client, one: Any) -> None:
     """409 when it is old."""
     version = one["metadata"]["resourceVersion"]
