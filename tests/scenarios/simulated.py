@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from kubetrio.client.client import Client
+from kubetrio.client.client import Client, PatchType
 from kubetrio.config import Simulation
 from kubetrio.machinery.status import ApiError
 from kubetrio.testing.server import InProcess, in_memory, open_api
@@ -67,10 +67,12 @@ class Cluster:
         self.server = server
         self.client: Client = server.client()
 
-    def _kind(self, kind: str) -> Any:
+    def kind(self, kind: str) -> Any:
+        """A kind by its name."""
         return self.client.kind(API.get(kind, "v1"), kind)
 
-    def _where(self, kind: str) -> str:
+    def where(self, kind: str) -> str:
+        """The namespace of objects of a kind, empty for none."""
         return "" if kind in WHOLE else NAMESPACE
 
     async def make(self, kind: str, name: str, /, **members: Any) -> Object:
@@ -83,14 +85,28 @@ class Cluster:
         """
         meta = {"name": name, **members.pop("metadata", {})}
         if kind not in WHOLE:
-            meta["namespace"] = NAMESPACE
+            meta.setdefault("namespace", NAMESPACE)
         body = {"apiVersion": API.get(kind, "v1"), "kind": kind, "metadata": meta, **members}
         return await self.client.create(body)
 
-    async def workload(
-        self, kind: str, name: str, /, said: Object | None = None, **spec: Any
+    def written(
+        self,
+        kind: str,
+        name: str,
+        /,
+        said: Object | None = None,
+        labels: Object | None = None,
+        **spec: Any,
     ) -> Object:
-        """Make a workload that selects its pods by their label ``app``, which is its name."""
+        """A workload that selects its pods by their label ``app``, which is its name.
+
+        Args:
+            kind: of the workload.
+            name: of the workload.
+            said: annotations of the simulation for its pods, without their prefix.
+            labels: of the workload itself.
+            spec: members of its spec; ``pods`` are those of its pods' specs.
+        """
         pods = spec.pop("pods", {})
         if kind in ("Job", "CronJob"):
             pods = {"restartPolicy": "Never", **pods}
@@ -101,7 +117,12 @@ class Cluster:
             body["selector"] = {"matchLabels": {"app": name}}
         if kind == "StatefulSet":
             body.setdefault("serviceName", name)
-        return await self.make(kind, name, spec=body)
+        meta = {"name": name, "namespace": NAMESPACE, "labels": labels or {}}
+        return {"apiVersion": API.get(kind, "v1"), "kind": kind, "metadata": meta, "spec": body}
+
+    async def workload(self, kind: str, name: str, /, **how: Any) -> Object:
+        """Make a workload; for the arguments see `written`."""
+        return await self.client.create(self.written(kind, name, **how))
 
     async def pod(self, name: str, *, said: Object | None = None, **spec: Any) -> Object:
         """Make a pod."""
@@ -114,7 +135,12 @@ class Cluster:
 
     async def get(self, kind: str, name: str) -> Object:
         """An object."""
-        return await self.client.get(self._kind(kind), name, self._where(kind))
+        return await self.client.get(self.kind(kind), name, self.where(kind))
+
+    async def stored_status(self, kind: str, name: str) -> Object:
+        """An object as its subresource ``status`` shows it."""
+        where = self.where(kind)
+        return await self.client.get(self.kind(kind), name, where, subresource="status")
 
     async def find(self, kind: str, name: str) -> Object | None:
         """An object, None where there is none."""
@@ -127,7 +153,7 @@ class Cluster:
 
     async def all_of(self, kind: str, app: str = "") -> list[Object]:
         """Objects of a kind by name, or those with a label ``app``."""
-        listed = await self.client.list(self._kind(kind), self._where(kind))
+        listed = await self.client.list(self.kind(kind), self.where(kind))
         return sorted(
             (
                 one
@@ -141,9 +167,92 @@ class Cluster:
         self, kind: str, name: str, subresource: str = "", /, **members: Any
     ) -> Object:
         """Merge members into an object."""
-        where = self._where(kind)
+        where = self.where(kind)
         return await self.client.patch(
-            self._kind(kind), name, members, where, subresource=subresource
+            self.kind(kind), name, members, where, subresource=subresource
+        )
+
+    async def patch(
+        self, kind: str, name: str, patch: Object, *, how: PatchType = "strategic", below: str = ""
+    ) -> Object:
+        """Patch an object, or a subresource of it."""
+        where = self.where(kind)
+        return await self.client.patch(
+            self.kind(kind), name, patch, where, how=how, subresource=below
+        )
+
+    async def updated(
+        self, kind: str, name: str, edit: Callable[[Object], object], below: str = ""
+    ) -> Object:
+        """Read an object, edit it and write it; again while another writer is faster.
+
+        Args:
+            kind: of the object.
+            name: of the object.
+            edit: changes what was read.
+            below: the subresource that is written.
+        """
+        for _ in range(5):
+            read = await self.get(kind, name)
+            edit(read)
+            try:
+                return await self.client.update(read, subresource=below)
+            except ApiError as error:
+                if error.code != 409:
+                    raise
+        raise AssertionError("another writer is always faster")
+
+    async def chosen(self, kind: str, selector: str, namespace: str = "") -> list[Object]:
+        """Objects that a selector of labels chooses, of all namespaces or of one."""
+        listed = await self.client.list(self.kind(kind), namespace, label_selector=selector)
+        return listed.items
+
+    async def now(self, kind: str, selector: str = "") -> str:
+        """The revision of a list of all namespaces, from which a watch may begin."""
+        listed = await self.client.list(self.kind(kind), label_selector=selector)
+        return listed.resource_version
+
+    async def until_event(
+        self,
+        kind: str,
+        since: str,
+        what: Callable[[str, Object], bool],
+        *,
+        selector: str = "",
+        fields: str = "",
+        limit_s: float = 300.0,
+    ) -> tuple[str, Object]:
+        """Watch until an event is what is waited for; returns its type and object.
+
+        A watch that ends is opened again after the last event.
+
+        Args:
+            kind: of the objects.
+            since: revision to begin after.
+            what: says of a type and an object whether this is the event.
+            selector: of labels.
+            fields: selector of fields.
+            limit_s: seconds of the cluster's time after which it is an error.
+        """
+        with trio.fail_after(limit_s):
+            while True:
+                async with self.client.watch(
+                    self.kind(kind),
+                    self.where(kind),
+                    resource_version=since,
+                    label_selector=selector,
+                    field_selector=fields,
+                ) as events:
+                    async for event in events:
+                        since = event.object["metadata"]["resourceVersion"]
+                        if what(event.type, event.object):
+                            return event.type, event.object
+
+    async def remove_all(self, kind: str, selector: str = "", **options: Any) -> None:
+        """Delete the objects of a namespace that a selector of labels chooses."""
+        where = self.where(kind)
+        await self.client.delete_collection(
+            self.kind(kind), where, label_selector=selector, **options
         )
 
     async def evict(self, eviction: Object) -> None:
@@ -153,7 +262,7 @@ class Cluster:
 
     async def remove(self, kind: str, name: str, **options: Any) -> None:
         """Delete an object."""
-        await self.client.delete(self._kind(kind), name, self._where(kind), **options)
+        await self.client.delete(self.kind(kind), name, self.where(kind), **options)
 
     async def until(self, what: Callable[[], Awaitable[object]], limit_s: float = 900.0) -> None:
         """Wait until something is so.
@@ -226,6 +335,14 @@ class Cluster:
 
         await self.until(has)
         return await self.node_of(pod)
+
+
+def revision(stored: Object) -> int:
+    """The revision of an object as a number; it has one."""
+    text = str(stored["metadata"]["resourceVersion"])
+    assert text.isdigit()
+    assert not text.startswith("0")
+    return int(text)
 
 
 def is_ready(pod: Object) -> bool:
