@@ -15,18 +15,31 @@ from kubetrio.resources.storing import in_hub
 from kubetrio.resources.write import Write
 
 
-async def read_deleted(write: Write) -> None:
+async def read_deleted(write: Write) -> bool:
     """Read the object that is to go.
+
+    A status that is written to an object between its mark and its removal removes it too; another
+    object may have its name by then.
+
+    Returns:
+        Whether it is there; where it is not, another writer removed what this one had marked.
 
     Raises:
         ApiError: 404.
+
+    Source: k8s.io/apiserver/pkg/registry/generic/registry (``Store.Delete``, ``ignoreNotFound``).
     """
     kind, target = write.kind, write.target
     current = await write.parts.store.get(target.key)
     if current is None:
+        if write.doomed:
+            return False
         raise not_found(kind.group_resource, target.name)
-    write.current = current
-    write.stored = objects.read(kind, current.value)
+    stored = objects.read(kind, current.value)
+    if write.doomed and stored["metadata"].get("uid") != write.doomed:
+        return False
+    write.current, write.stored = current, stored
+    return True
 
 
 def check(write: Write) -> None:

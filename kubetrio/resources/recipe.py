@@ -349,7 +349,8 @@ async def delete(write: Write, recipe: Recipe = DELETE) -> tuple[Object, bool]:
     """
     kind, target = write.kind, write.target
     for _ in range(UPDATE_ATTEMPTS):
-        await read_deleted(write)
+        if not await read_deleted(write):
+            return write.obj, True
         try:
             await follow(recipe, write)
         except (RevisionMismatch, KeyMissing):

@@ -244,6 +244,9 @@ async def _store_deletion(write: Write) -> None:
     if write.outcome is Outcome.MARK or last != write.stored:
         # As kube-apiserver does: what deletion changes in an object is written before it goes.
         current = await store.freeing.update(current.key, stamp(last), expected=current.revision)
+        last["metadata"]["resourceVersion"] = str(current.revision)
+        if write.outcome is Outcome.REMOVE:
+            write.doomed = last["metadata"]["uid"]
     revision = current.revision
     if write.outcome is Outcome.REMOVE:
         revision = await store.delete(current.key, expected=revision)

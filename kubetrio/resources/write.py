@@ -102,6 +102,7 @@ class Write:
         written: the result.
         deletion: how an object is deleted.
         outcome: what a deletion does.
+        doomed: uid of the object that a deletion has marked before it removes it; else empty.
     """
 
     __slots__ = (
@@ -113,6 +114,7 @@ class Write:
         "claim",
         "current",
         "deletion",
+        "doomed",
         "fields",
         "inline",
         "insists",
@@ -164,4 +166,5 @@ class Write:
         self.claim: AbstractAsyncContextManager[None] | None = None
         self.causes: list[Cause] = []
         self.removes = False
+        self.doomed = ""
         self.written: Written | None = None

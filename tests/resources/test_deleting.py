@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 
+from kubetrio.resources.writes import DeleteOptions, Target
+from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.store.errors import KeyMissing
 from kubetrio.store.model import EventType
+from kubetrio.wire.report import Report
 
 from .world import (
+    RESOURCES,
     TARGET,
+    WHO,
+    Object,
     World,
     configmap,
     refused,
 )
+
+PODS = RESOURCES["", "v1", "pods"]
 
 
 async def test_a_deletion_removes(world: World) -> None:
@@ -120,3 +130,48 @@ async def test_a_deletion_of_nothing_is_404(world: World) -> None:
     error = await refused(world.delete())
     assert (error.code, error.message) == (404, 'configmaps "n" not found')
     assert world.spy.asked == []
+
+
+def pod() -> Object:
+    """A pod on a node."""
+    sent = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": "p"},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    }
+    obj: Object = scheme_of("").decode(PODS.group_version_kind, sent, Report(), {})
+    PODS.rules.default(obj)
+    return obj
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_another_writer_may_remove_what_was_marked(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, replaced: bool
+) -> None:
+    """A kubelet that writes the status of a marked pod removes it; a pod of its name stays."""
+    target = Target(PODS, "ns")
+    await world.operations.create(target, pod(), WHO)
+    delete = world.store.delete
+
+    async def race(key: str, *, expected: int) -> int:
+        winner = await delete(key, expected=expected)
+        monkeypatch.undo()
+        if replaced:
+            await world.operations.create(target, pod(), WHO)
+        raise KeyMissing(key, winner)
+
+    monkeypatch.setattr(world.store, "delete", race)
+    named = target._replace(name="p")
+    last, gone = await world.operations.delete(named, DeleteOptions(grace_period_s=0), WHO)
+    assert gone
+    assert last["metadata"]["deletionGracePeriodSeconds"] == 0
+    kinds = [EventType.CREATED, EventType.UPDATED, EventType.DELETED]
+    assert world.kinds() == [*kinds, EventType.CREATED][: 3 + replaced]
+
+
+async def test_a_pod_that_is_not_there_is_not_deleted(world: World) -> None:
+    """Only what this deletion has marked may be gone."""
+    target = Target(PODS, "ns", "p")
+    error = await refused(world.operations.delete(target, DeleteOptions(grace_period_s=0), WHO))
+    assert error.code == 404
