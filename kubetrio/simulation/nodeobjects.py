@@ -52,6 +52,7 @@ class SimulatedNode(NamedTuple):
         managed: whether it leaves it to a controller to attach volumes.
         attached: unique names of volumes that are attached to it.
         in_use: unique names of volumes that it says to have in use.
+        counted: whether it offers the extended resources that it has.
     """
 
     uid: str
@@ -63,13 +64,15 @@ class SimulatedNode(NamedTuple):
     managed: bool
     attached: frozenset[str] = frozenset()
     in_use: frozenset[str] = frozenset()
+    counted: bool = True
 
     @property
     def settled(self) -> bool:
         """Whether its status says what its state is to be."""
         if self.state == LOST:
             return True
-        return bool(self.address) and self.ready == ("False" if self.state == NOT_READY else "True")
+        ready = "False" if self.state == NOT_READY else "True"
+        return bool(self.address) and self.ready == ready and self.counted
 
 
 def simulated_view(value: bytes) -> SimulatedNode:
@@ -93,7 +96,27 @@ def simulated_view(value: bytes) -> SimulatedNode:
         managed=annotations.get(MANAGED) == "true",
         attached=frozenset(one["name"] for one in status.get("volumesAttached") or ()),
         in_use=frozenset(status.get("volumesInUse") or ()),
+        counted=_extended(status.get("capacity")) == _extended(status.get("allocatable")),
     )
+
+
+def _extended(amounts: Object | None) -> frozenset[str]:
+    """The names of extended resources among amounts."""
+    names = (amounts or {}).keys()
+    return frozenset(name for name in names if "/" in name and "kubernetes.io/" not in name)
+
+
+def _allocatable(capacity: Object, old: Object) -> Object:
+    """What a node offers to pods: what it says already, and the extended resources that it has.
+
+    A kubelet offers each of its capacity, and none that is not in it.  An amount that it
+    says stays, as that of a device plugin whose devices are not all healthy.
+    """
+    there = _extended(capacity)
+    gone = _extended(old) - there
+    amounts = {name: capacity[name] for name in sorted(there)}
+    amounts |= {name: amount for name, amount in old.items() if name not in gone}
+    return amounts
 
 
 def kubelet_of(node: str) -> WriteOptions:
@@ -185,12 +208,14 @@ def with_status(node: Object, now: float) -> Object:
         "operatingSystem": labels.get("kubernetes.io/os", "linux"),
         "architecture": labels.get("kubernetes.io/arch", "amd64"),
     }
+    offer: Object = status.get("allocatable") or {}
+    capacity = status.get("capacity") or CAPACITY | {one: offer[one] for one in _extended(offer)}
     return {
         **node,
         "status": {
             **status,
-            "capacity": status.get("capacity") or CAPACITY,
-            "allocatable": status.get("allocatable") or status.get("capacity") or CAPACITY,
+            "capacity": capacity,
+            "allocatable": _allocatable(capacity, offer or capacity),
             "conditions": _conditions(status.get("conditions") or (), format_time(now), ready),
             "addresses": status.get("addresses") or addresses,
             "daemonEndpoints": {"kubeletEndpoint": {"Port": KUBELET_PORT}},

@@ -6,6 +6,7 @@ import ipaddress
 from typing import Any, NamedTuple
 
 from kubetrio.kinds.core.pods.digests import parsed
+from kubetrio.simulation.hostports import HostPort, host_ports_of
 from kubetrio.simulation.podstatus import OVER
 
 Object = dict[str, Any]
@@ -22,12 +23,16 @@ class PlacedPod(NamedTuple):
         node: its name, empty for none.
         address: of the pod, of its own and in use.
         over: whether it has ended for good.
+        started: whether the kubelet has taken it on.
+        ports: of the node, that it takes.
     """
 
     uid: str
     node: str
     address: str
     over: bool
+    started: bool = False
+    ports: tuple[HostPort, ...] = ()
 
 
 def placed_view(value: bytes) -> PlacedPod:
@@ -41,7 +46,8 @@ def placed_view(value: bytes) -> PlacedPod:
     over, node = status.get("phase") in OVER, spec.get("nodeName") or ""
     own = not spec.get("hostNetwork") and not over
     address = str(status.get("podIP") or "") if own else ""
-    return PlacedPod(meta.get("uid") or "", node, address, over)
+    started = bool(status.get("startTime"))
+    return PlacedPod(meta.get("uid") or "", node, address, over, started, host_ports_of(spec))
 
 
 class Addresses:

@@ -7,6 +7,7 @@
 | `run-seconds` | how long a container runs before it exits; a Job's 1, others for ever |
 | `exit-code` | with which it exits; 0 |
 | `stop-seconds` | how long it goes on when it is told to stop, at most for the grace period; 0 |
+| `stop-code` | with which it exits then; 0 |
 | `state` | `creating`, `not-ready`, `crash-loop` or `image-pull-back-off` |
 
 Init containers exit at once, and those that restart run for ever, unless an annotation names them.
@@ -127,6 +128,16 @@ def plan_of(pod: Object, name: str, role: Role) -> Plan:
         exit_code=default_code if code is None else min(int(code), MOST_CODE),
         ready_s=ready_s,
     )
+
+
+def stop_code_of(pod: Object, name: str) -> int:
+    """With which code a container exits that is told to stop.
+
+    Args:
+        pod: that it is in.
+        name: of the container.
+    """
+    return min(int(number_of(pod, "stop-code", name) or 0), MOST_CODE)
 
 
 def restarts(container: Object, pod: Object, code: int) -> bool:

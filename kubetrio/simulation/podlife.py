@@ -18,6 +18,7 @@ from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.simulation import containers as states
 from kubetrio.simulation.annotations import number_of
 from kubetrio.simulation.containers import Backoff, first_backoff, reason_of, shown_s
+from kubetrio.simulation.hostports import Refusal
 from kubetrio.simulation.plans import (
     EPHEMERALS,
     INITS,
@@ -28,12 +29,14 @@ from kubetrio.simulation.plans import (
     plan_of,
     restarts,
     role_of,
+    stop_code_of,
 )
 from kubetrio.simulation.podstatus import (
     FAILED,
     OVER,
     any_started,
     conditions_of,
+    conditions_of_others,
     initialized,
     phase_of,
 )
@@ -43,6 +46,10 @@ Object = dict[str, Any]
 NORMAL, WARNING = "Normal", "Warning"
 SHOWN_S = 2.0
 """How long a container that could not be pulled says so, before it says that it waits."""
+REFUSED_S = 1.0
+"""How old a pod is at least when it is refused.
+
+A controller may replace it at once; this keeps the two from going on without a pause."""
 _IMAGE = "image/"
 """Begins the name under which the back-off of a container's image is kept."""
 
@@ -54,11 +61,13 @@ class Place(NamedTuple):
         host_ip: address of the node.
         pod_ip: address for the pod if it has none.
         mounted: whether the volumes are there that its containers wait for.
+        refusal: why the kubelet does not take the pod on, None if it does.
     """
 
     host_ip: str
     pod_ip: str
     mounted: bool = True
+    refusal: Refusal | None = None
 
 
 class Said(NamedTuple):
@@ -133,7 +142,28 @@ def settle(pod: Object, place: Place, held: Held, now: float) -> Step:
         # Finalizers hold a pod that was deleted with a grace of nothing.
         gone = deleting and meta.get("deletionGracePeriodSeconds") != 0
         return Step(pod, held, gone=gone)
+    if place.refusal is not None and not status.get("startTime"):
+        return _refused(pod, place.refusal, held, now)
     return _Life(pod, place, held, now).settled(deleting=deleting)
+
+
+def _refused(pod: Object, refusal: Refusal, held: Held, now: float) -> Step:
+    """A pod that its kubelet does not take on: it has failed, without containers."""
+    wait_s = parse_time(pod["metadata"]["creationTimestamp"]) + REFUSED_S - now
+    if wait_s > 0:
+        return Step(pod, held, again_in_s=wait_s)
+    old: Object = pod.get("status") or {}
+    status = {
+        **{name: value for name, value in old.items() if name != "conditions"},
+        "phase": FAILED,
+        "reason": refusal.reason,
+        "message": f"Pod was rejected: {refusal.message}",
+        "startTime": format_time(now),
+    }
+    if conditions := conditions_of_others(old):
+        status["conditions"] = conditions
+    told = Said(WARNING, refusal.reason, refusal.message, "")
+    return Step({**pod, "status": status}, held, (told,))
 
 
 class _Life:
@@ -218,7 +248,7 @@ class _Life:
             self._held = self._held._replace(stopping=True)
         if self._wait_until(asked + min(stop_s, float(grace))):
             return self._step(self._next)
-        self._end_all(states.KILLED if stop_s > grace else 0)
+        self._end_all(states.KILLED if stop_s > grace else None)
         phase = phase_of(self._pod, self._statuses, terminal=True)
         step = self._step(inf, phase=phase if phase in OVER else FAILED)
         return step._replace(gone=grace != 0)
@@ -229,10 +259,12 @@ class _Life:
         self._events.append(Said(NORMAL, "DeadlineExceeded", text, ""))
         return self._step(inf, phase=FAILED, reason="DeadlineExceeded", message=text)
 
-    def _end_all(self, code: int) -> None:
+    def _end_all(self, code: int | None) -> None:
+        """End the containers that run, with a code or with those that annotations say."""
         for name, status in self._statuses.items():
             if "running" in status["state"]:
-                self._statuses[name] = states.terminated(status, code, self._now)
+                own = stop_code_of(self._pod, name) if code is None else code
+                self._statuses[name] = states.terminated(status, own, self._now)
 
     # ------------------------------------------------------------------ containers
 

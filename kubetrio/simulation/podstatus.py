@@ -23,6 +23,15 @@ Condition = tuple[str, str, str]
 TRUE: Condition = ("True", "", "")
 
 
+_OF_KUBELETS = frozenset({READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, SCHEDULED})
+
+
+def conditions_of_others(status: Object) -> list[Object]:
+    """The conditions of a status that are not a kubelet's."""
+    conditions: list[Object] = status.get("conditions") or []
+    return [one for one in conditions if one["type"] not in _OF_KUBELETS]
+
+
 def code_of(status: Object) -> int | None:
     """The code with which a container exited; None while it runs and when it never did."""
     state = status.get("state") or {}

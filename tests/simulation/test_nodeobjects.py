@@ -68,6 +68,28 @@ def test_what_was_given_to_a_node_stays() -> None:
     assert status["conditions"][0] == {"type": "Mine", "status": "True"}
 
 
+def test_extended_resources_are_offered() -> None:
+    """Those of the capacity, and no others; an amount that is said stays."""
+    node = made()
+    node["status"]["capacity"] = {"cpu": "1", "example.com/a": "4", "example.com/b": "2"}
+    node["status"]["allocatable"] = {"cpu": "1", "example.com/b": "1", "example.com/c": "9"}
+    assert not simulated_view(orjson.dumps(node)).settled
+    again = with_status(node, NOW)
+    assert again["status"]["allocatable"] == {
+        "cpu": "1", "example.com/a": "4", "example.com/b": "1"
+    }  # fmt: skip
+    assert simulated_view(orjson.dumps(again)).settled
+
+
+def test_what_a_new_node_offers_it_has() -> None:
+    """A node that says only what it offers has the rest of a simulated node."""
+    node = node_object("big", 1)
+    node["status"] = {"allocatable": {"pods": "10", "example.com/a": "4"}}
+    status = with_status(node, NOW)["status"]
+    assert (status["capacity"]["pods"], status["capacity"]["example.com/a"]) == ("110", "4")
+    assert status["allocatable"] == {"pods": "10", "example.com/a": "4"}
+
+
 @pytest.mark.parametrize("index", [0, 1, 255, 256, MOST - 1])
 def test_ranges_are_found_again(index: int) -> None:
     """The range of a node says its number; other ranges say none."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kubetrio.machinery.timestamps import format_time
+from kubetrio.simulation.hostports import PORTS_TAKEN
 from kubetrio.simulation.podlife import Held, Place, Said, Step, settle
 
 Object = dict[str, Any]
@@ -322,6 +323,44 @@ def test_a_container_may_take_its_time(stop_s: str, after: float, code: int) -> 
     ended = seen.status["containerStatuses"][0]["state"]["terminated"]
     assert ended["exitCode"] == code
     assert [said.reason for said in seen.events].count("Killing") == 1
+
+
+def test_a_container_may_fail_when_it_stops() -> None:
+    """With the code that is said of it; the others end well."""
+    seen = Watched(pod_of("a", "b", annotations={"stop-code.b": "1"})).run()
+    seen.ask_to_go()
+    seen.run()
+    assert seen.over
+    assert seen.shown == "Failed Completed(0) Error(1)"
+
+
+def test_a_pod_that_is_refused_has_failed() -> None:
+    """After a second, without containers; conditions of others stay."""
+    pod = pod_of()
+    pod["metadata"]["creationTimestamp"] = format_time(NOW)
+    own = {"type": "PodScheduled", "status": "True"}
+    other = {"type": "Mine", "status": "True"}
+    pod["status"] = {"phase": "Pending", "qosClass": "BestEffort", "conditions": [own, other]}
+    place = PLACE._replace(refusal=PORTS_TAKEN)
+    step = settle(pod, place, Held(), NOW + 0.25)
+    assert (step.pod, step.events, step.again_in_s) == (pod, (), 0.75)
+    step = settle(pod, place, step.held, NOW + 1)
+    message = (
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    )
+    assert step.pod["status"] == {
+        "phase": "Failed", "reason": "NodePorts", "message": f"Pod was rejected: {message}",
+        "qosClass": "BestEffort", "startTime": format_time(NOW + 1), "conditions": [other],
+    }  # fmt: skip
+    assert step.events == (Said("Warning", "NodePorts", message, ""),)
+    assert settle(step.pod, place, step.held, NOW + 2).pod is step.pod
+
+
+def test_a_pod_that_runs_is_not_refused() -> None:
+    """Ports are looked at when a pod comes."""
+    seen = Watched(pod_of()).run()
+    step = settle(seen.pod, PLACE._replace(refusal=PORTS_TAKEN), seen.held, seen.now)
+    assert step.pod is seen.pod
 
 
 def test_a_pod_that_never_started_goes_at_once() -> None:

@@ -20,6 +20,7 @@ from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.observe.logs import Log
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.simulation.annotations import LOST
+from kubetrio.simulation.hostports import PORTS_TAKEN, HostPorts
 from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
 from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
 from kubetrio.simulation.podlife import Held, Place, Step, settle
@@ -82,6 +83,7 @@ class SimulatedPods(Controller):
         self.sources += [self._volumes.drivers, self._volumes.volumes, self._volumes.claims]
         self._unmounted: set[str] = set()  # keys of pods that wait for their volumes
         self._addresses: dict[str, Addresses] = {}
+        self._ports: dict[str, HostPorts] = {}  # by the node
         nodes = context.informers.digests(nodedigests.PREFIX, simulated_view)
         self._nodes = self.follow_digests(nodes, self._node_changed)
         pods = context.informers.digests(PREFIX, placed_view)
@@ -93,6 +95,7 @@ class SimulatedPods(Controller):
     ) -> None:
         if new is None:
             self._addresses.pop(name, None)
+            self._ports.pop(name, None)
         elif new.simulated and old != new:
             keys = self._on_node.get(name, set())
             if old is not None and old == new._replace(attached=old.attached, in_use=old.in_use):
@@ -113,6 +116,10 @@ class SimulatedPods(Controller):
         if not new.node:
             return
         self._on_node.setdefault(new.node, set()).add(key)
+        if new.ports and new.started and not new.over:
+            self._ports_of(new.node).use(new.uid, new.ports)
+        elif new.over and new.node in self._ports:
+            self._ports[new.node].free(new.uid)
         if new.address:
             self._addresses_of(new.node).use(new.address, new.uid)
         elif old is not None and old.address:
@@ -129,6 +136,11 @@ class SimulatedPods(Controller):
             self._on_node.pop(pod.node, None)
         if pod.node in self._addresses:
             self._addresses[pod.node].free(pod.uid)
+        if pod.node in self._ports:
+            self._ports[pod.node].free(pod.uid)
+
+    def _ports_of(self, node: str) -> HostPorts:
+        return self._ports.setdefault(node, HostPorts())
 
     def _addresses_of(self, node: str) -> Addresses:
         return self._addresses.setdefault(node, Addresses())
@@ -158,7 +170,9 @@ class SimulatedPods(Controller):
             return
         pod: Object = orjson.loads(stored.value)
         address = self._addresses_of(placed.node).take(node.pod_cidr, placed.uid)
-        place = Place(node.address, address, self._mounted(key, pod, node))
+        fits = placed.over or self._ports_of(placed.node).take(placed.uid, placed.ports)
+        refusal = None if fits else PORTS_TAKEN
+        place = Place(node.address, address, self._mounted(key, pod, node), refusal)
         step = self._settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
             step = await self._write(key, placed, place, step, str(stored.revision))
