@@ -25,6 +25,12 @@ class Specs(dict[str, Scenario]):
         return note
 
 
+def claims(name: str = "data") -> list[Object]:
+    """Templates of claims."""
+    wish = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return [{"metadata": {"name": name}, "spec": wish}]
+
+
 async def until_complete(there: Cluster, name: str, completions: int) -> Object:
     """Wait until a Job has completed as it was meant to; returns it."""
 

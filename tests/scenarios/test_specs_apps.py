@@ -5,30 +5,18 @@ Source: titles and behaviour of k8s.io/kubernetes/test/e2e/apps (1.36); nothing 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
 from simulated import Cluster, cluster
+from specs import Specs, claims
 from trio.testing import MockClock
 
 from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]
-Scenario = Callable[[Cluster], Awaitable[None]]
-SPECS: dict[str, Scenario] = {}
-
-
-def spec(title: str) -> Callable[[Scenario], Scenario]:
-    """Note the scenario of a spec."""
-
-    def note(scenario: Scenario) -> Scenario:
-        assert title not in SPECS
-        SPECS[title] = scenario
-        return scenario
-
-    return note
+SPECS = spec = Specs()
 
 
 # ---------------------------------------------------------------------- Deployment
@@ -281,12 +269,6 @@ async def _controller_scale(there: Cluster) -> None:
 
 
 # ---------------------------------------------------------------------- StatefulSet
-
-
-def claims(name: str = "data") -> list[Object]:
-    """Templates of claims."""
-    wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return [{"metadata": {"name": name}, "spec": wanted}]
 
 
 @spec("StatefulSet should provide basic identity")

@@ -8,11 +8,17 @@ from pathlib import Path
 import test_specs_api
 import test_specs_apps
 import test_specs_nodes
+import test_specs_sets
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "specs.md"
 ROW = re.compile(r"^\| (?!spec \||--)(.+) \| (.+) \|$", re.MULTILINE)
 COUNTS = re.compile(r"Of (\d+), (\d+) passed\.")
-OF_MODULES = [test_specs_apps.SPECS, test_specs_nodes.SPECS, test_specs_api.SPECS]
+OF_MODULES = [
+    test_specs_api.SPECS,
+    test_specs_apps.SPECS,
+    test_specs_nodes.SPECS,
+    test_specs_sets.SPECS,
+]
 
 
 def test_what_passed_is_a_scenario() -> None:

@@ -6,32 +6,20 @@ nothing else of them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
 from simulated import Cluster, cluster
+from specs import Specs
 from trio.testing import MockClock
 
 Object = dict[str, Any]
-Scenario = Callable[[Cluster], Awaitable[None]]
-SPECS: dict[str, Scenario] = {}
+SPECS = spec = Specs()
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 TAINT = {"key": "evict", "value": "yes", "effect": "NoExecute"}
-
-
-def spec(title: str) -> Callable[[Scenario], Scenario]:
-    """Note the scenario of a spec."""
-
-    def note(scenario: Scenario) -> Scenario:
-        assert title not in SPECS
-        SPECS[title] = scenario
-        return scenario
-
-    return note
 
 
 # ---------------------------------------------------------------------- predicates
