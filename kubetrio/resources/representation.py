@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import KeyValue
@@ -70,6 +70,23 @@ class ListWriter(Protocol):
 
 
 Around = Callable[[ListMeta, int, int], tuple[bytes, bytes]]
+Ages = tuple[float | int, ...]
+"""Where an item tells ages: for each, the moment it counts from in seconds since the epoch, and the
+first byte of its text and the one behind it."""
+
+
+class Span(NamedTuple):
+    """When an item is good that tells ages, in seconds of the wall clock.
+
+    Args:
+        since: from when on.
+        until: until when.
+        ages: all that changes then; empty where the item has to be made again.
+    """
+
+    since: float
+    until: float
+    ages: Ages = ()
 
 
 class ItemForm(Protocol):
@@ -116,11 +133,21 @@ class ItemForm(Protocol):
         """The time that items tell, None where they tell none."""
         ...
 
-    def item(self, value: bytes) -> tuple[bytes, tuple[float, float] | None]:
-        """An item as it stands behind another, and from when on and until when it is good.
+    def item(self, value: bytes) -> tuple[bytes, Span | None]:
+        """An item as it stands behind another, and when it is good; None for ever.
 
         Args:
             value: the stored object.
+        """
+        ...
+
+    def aged(self, item: bytes, ages: Ages, now: float) -> tuple[bytes, Span]:
+        """An item with ages of another time, and when it is good.
+
+        Args:
+            item: what `item` or this returned.
+            ages: all ages that it tells.
+            now: the time.
         """
         ...
 

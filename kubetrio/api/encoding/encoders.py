@@ -38,7 +38,7 @@ from kubetrio.api.offloop import INLINE_BYTES
 from kubetrio.api.request import Request
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.objects import Object, head, read
-from kubetrio.resources.representation import Around, ItemForm, ListMeta, ListWriter
+from kubetrio.resources.representation import Ages, Around, ItemForm, ListMeta, ListWriter
 from kubetrio.schema.kind import Kind, cached_on_kind
 from kubetrio.schema.printing import Printer
 from kubetrio.wire import cborwire, framing, gojson, jsonpieces, jsonwire, negotiate
@@ -316,12 +316,11 @@ class ObjectEncoder:
         frame = self._text_frame(meta)
         return frame.begin, frame.end
 
-    def _row_text(self, value: bytes, now: float) -> bytes:
+    def _row_text(self, value: bytes, now: float) -> tuple[bytes, Ages]:
         obj, include = self.decoded(value), self._include_object
         version, shown = self._table_version, self._in_version
-        return b"," + jsonwire.encode(
-            tables.table_row(obj, self._printer(), include, version, now, shown)
-        )
+        row = tables.table_row(obj, self._printer(), include, version, now, shown)
+        return tables.row_text(row)
 
     def _around_rows(self, meta: ListMeta, *_: int) -> tuple[bytes, bytes]:
         frame = frame_of(self._table(meta.as_dict(), []), self._accepted)

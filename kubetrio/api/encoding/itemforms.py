@@ -6,9 +6,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import inf
 
-from kubetrio.kinds.common.cells import changes_after
-from kubetrio.resources.representation import Around
+from kubetrio.kinds.common.ages import Passed
+from kubetrio.kinds.common.cells import changes_after, duration
+from kubetrio.resources.representation import Ages, Around, Span
 from kubetrio.schema.kind import Kind
+from kubetrio.wire import jsonwire
+
+AGE = 3
+"""Numbers for each of `Ages`."""
 
 
 class Noting(float):
@@ -16,14 +21,22 @@ class Noting(float):
 
     Attributes:
         until: when the first of the texts made of it changes.
+        taken: how many lengths of time were taken from it.
     """
 
     until: float = inf
+    taken: int = 0
 
-    def __sub__(self, then: float) -> float:
+    def __sub__(self, then: float) -> Passed:
         passed = float(self) - then
         self.until = min(self.until, float(self) + changes_after(passed))
-        return passed
+        self.taken += 1
+        return Passed(passed, then)
+
+
+def _no_ages(form: object, item: bytes, ages: Ages, now: float) -> tuple[bytes, Span]:
+    """Items tell no ages."""
+    raise NotImplementedError("items of this form are good for ever")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,8 @@ class StoredForm:
     def item(self, value: bytes) -> tuple[bytes, None]:
         """Items are not made."""
         raise NotImplementedError("stored items are there")
+
+    aged = _no_ages
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,8 @@ class MadeForm:
         """See `ItemForm`."""
         return self.make(value), None
 
+    aged = _no_ages
+
 
 @dataclass(frozen=True, slots=True)
 class AgingForm:
@@ -87,7 +104,8 @@ class AgingForm:
         key: equal for equal forms.
         lead: bytes of a separator.
         around: what stands around items.
-        make: an item at a time, with what separates it from the one before.
+        make: an item at a time, with what separates it from the one before, and the ages that it
+            tells in JSON.
         clock: seconds since the epoch.
     """
 
@@ -95,7 +113,7 @@ class AgingForm:
     key: Hashable
     lead: int
     around: Around
-    make: Callable[[bytes, float], bytes]
+    make: Callable[[bytes, float], tuple[bytes, Ages]]
     clock: Callable[[], float]
     stored: bool = False
 
@@ -103,12 +121,31 @@ class AgingForm:
         """The time."""
         return self.clock()
 
-    def item(self, value: bytes) -> tuple[bytes, tuple[float, float]]:
+    def item(self, value: bytes) -> tuple[bytes, Span]:
         """See `ItemForm`."""
         now = Noting(self.clock())
-        item = self.make(value, now)
+        item, ages = self.make(value, now)
         since = -inf if now.until == inf else float(now)
-        return item, (since, now.until)
+        # A length of time that is not an age of its own went into another text.
+        known = len(ages) == AGE * now.taken
+        return item, Span(since, now.until, ages if known else ())
+
+    def aged(self, item: bytes, ages: Ages, now: float) -> tuple[bytes, Span]:
+        """See `ItemForm`."""
+        pieces: list[bytes] = []
+        moved: list[float | int] = []
+        behind, grown, until = 0, 0, inf
+        for then, begin, end in zip(ages[::AGE], ages[1::AGE], ages[2::AGE], strict=True):
+            passed = now - then
+            until = min(until, now + changes_after(passed))
+            text = jsonwire.encode(duration(passed))[1:-1]
+            first, last = int(begin), int(end)
+            pieces += (item[behind:first], text)
+            moved += (then, first + grown, first + grown + len(text))
+            grown += len(text) - (last - first)
+            behind = last
+        pieces.append(item[behind:])
+        return b"".join(pieces), Span(now, until, tuple(moved))
 
 
 def no_frame(*_: object) -> tuple[bytes, bytes]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from kubetrio.kinds.common.ages import Age, Passed
 from kubetrio.schema.printing import Json
 
 NONE = "<none>"
@@ -77,7 +78,11 @@ def duration(seconds: float) -> str:
     Args:
         seconds: length in seconds; fractions are cut, and up to a second in the future is now.
     """
-    whole = int(seconds)
+    text = _length(int(seconds))
+    return Age(text, seconds.since) if type(seconds) is Passed else text
+
+
+def _length(whole: int) -> str:
     if whole < -1:
         return INVALID
     if whole < 2 * MINUTE:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import trio
 
 from kubetrio.resources.paging import LOOK_BYTES, LOOK_KEYS, SLICE_BYTES, slices, turn
-from kubetrio.resources.representation import ItemForm
+from kubetrio.resources.representation import ItemForm, Span
 from kubetrio.resources.segments.collection import Part, Shape
-from kubetrio.resources.segments.segment import Items, Marks, Segment, Span
+from kubetrio.resources.segments.segment import Items, Marks, Segment
 from kubetrio.resources.selection import Selection
 from kubetrio.watch.choosing import Pin, look
 
@@ -93,7 +93,7 @@ class Making:
         if form.stored:
             return segment.stored.led(segment.stored.joined(first, last), lead)
         items = segment.form(form.key)
-        await self._make(segment, items, form, items.missing(first, last, form.now()))
+        await self._renew(items, range(first, last), form)
         while missing := items.missing(first, last):  # another list found some too old meanwhile
             await self._make(segment, items, form, missing)
         return items.led(items.joined(first, last), lead)
@@ -104,11 +104,19 @@ class Making:
             return [segment.stored.get(at) for at in places]
         items = segment.form(form.key)
         first, last = places[0], places[-1] + 1
-        chosen, now = frozenset(places), form.now()
-        while missing := [at for at in items.missing(first, last, now) if at in chosen]:
+        await self._renew(items, places, form)
+        chosen = frozenset(places)
+        while missing := [at for at in items.missing(first, last) if at in chosen]:
             await self._make(segment, items, form, missing)
-            now = None
         return [items.get(at) for at in places]
+
+    async def _renew(self, items: Items, places: Sequence[int], form: ItemForm) -> None:
+        """Have items tell the ages of now; what is left to be made of them is missing then."""
+        now = form.now()
+        if now is None or not items.may_be_old(now):
+            return
+        async with self.turns:  # a segment takes less than a millisecond
+            items.renew(places, now, form.aged)
 
     async def _make(
         self, segment: Segment, items: Items, form: ItemForm, missing: Sequence[int]

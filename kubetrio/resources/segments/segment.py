@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple, TypeVar
 
+from kubetrio.resources.representation import Ages, Span
 from kubetrio.resources.segments.piece import Piece
 from kubetrio.store.model import Revision
 from kubetrio.watch.choosing import Pin, Seen
@@ -27,9 +28,11 @@ KEY_BYTES = 160
 """What an object takes beside its bytes and those of its key, about."""
 ITEM_BYTES = 16
 """What an item of another form takes beside its bytes."""
-Span = tuple[float, float]
-"""From when on and until when, in seconds of the wall clock."""
-NEVER: Span = (inf, -inf)
+SPAN_BYTES = 200
+"""What it takes to know when an item is good, about."""
+NEVER = Span(inf, -inf)
+Again = Callable[[bytes, Ages, float], tuple[bytes, Span]]
+"""An item with other ages; see `ItemForm.aged`."""
 
 
 class Edit(NamedTuple):
@@ -79,34 +82,48 @@ class Items:
         """When all of them are good, once they are joined."""
         self.size = sum(len(part) for part in parts if part is not None)
 
-    def missing(self, first: int, last: int, now: float | None = None) -> list[int]:
+    def missing(self, first: int, last: int) -> list[int]:
         """Which of some items are to be made, or made again.
 
         Args:
             first: the first of them.
             last: the one behind them.
-            now: the time, for items that are not good for ever.
         """
-        if now is not None and self._spans is not None:
-            self._drop(self._spans, now)
         if self._body is not None:
             return []
         parts = self._parts
         return [at for at in range(first, last) if parts[at] is None]
 
-    def _drop(self, spans: Sequence[Span], now: float) -> None:
-        """Forget what is good no more."""
-        if self._body is not None:
-            since, until = self._good
-            if since <= now < until:
-                return
-        parts = self.parts()
+    def may_be_old(self, now: float) -> bool:
+        """Whether there may be items that are not good at a time."""
+        if self._body is not None and self._spans is not None:
+            since, until, _ = self._good
+            return not since <= now < until
+        return self._spans is not None
+
+    def renew(self, places: Iterable[int], now: float, again: Again) -> None:
+        """Have some items tell the ages of a time, and forget those of them that cannot.
+
+        Args:
+            places: where they are.
+            now: the time.
+            again: gives an item other ages.
+        """
+        spans = self._spans
+        if spans is None or not self.may_be_old(now):
+            return
+        parts = self._parts = self.parts()
         self._body = self._first = None
-        for at, (since, until) in enumerate(spans):
-            if not since <= now < until:
+        for at in places:
+            part, (since, until, ages) = parts[at], spans[at]
+            if part is None or since <= now < until:
+                continue
+            self.size -= len(part)
+            if not ages:
                 parts[at] = None
-        self._parts = parts
-        self.size = sum(len(part) for part in parts if part is not None)
+                continue
+            parts[at], spans[at] = item, _ = again(part, ages, now)
+            self.size += len(item)
 
     def fill(self, at: int, item: bytes, span: Span | None = None) -> None:
         """Note an item that was missing, unless another list has made it meanwhile.
@@ -143,14 +160,16 @@ class Items:
         body = self._body
         if body is None:
             items = [part for part in self._parts if part is not None]
-            if len(items) != len(self._parts):
+            # What tells ages and was not asked for may be too old.
+            some = self._spans is not None and last - first < len(items)
+            if some or len(items) != len(self._parts):
                 return b"".join([self.get(at) for at in range(first, last)])
             body = self._body = Piece(b"".join(items))
             self._ends = array("Q", accumulate(map(len, items)))
             self._parts = []
             if self._spans is not None:
-                begins, ends = zip(*self._spans, strict=True)
-                self._good = (max(begins), min(ends))
+                begins, ends, _ = zip(*self._spans, strict=True)
+                self._good = Span(max(begins), min(ends))
         if not first and last == len(self._ends):
             return body
         return body[self._ends[first - 1] if first else 0 : self._ends[last - 1]]
@@ -172,8 +191,11 @@ class Items:
 
     @property
     def kept(self) -> int:
-        """Bytes that are kept beside the items: what is squeezed, and the beginning of a list."""
-        size = 0
+        """Bytes that are kept beside the items.
+
+        When they are good, what is squeezed, and the beginning of a list.
+        """
+        size = 0 if self._spans is None else SPAN_BYTES * len(self._spans)
         for piece in (self._body, self._first):
             if piece is not None and piece.squeezed is not None:
                 size += len(piece.squeezed.data)

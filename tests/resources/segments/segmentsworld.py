@@ -38,15 +38,21 @@ class World:
 
     async def put(self, name: str, namespace: str = "a", **more: Any) -> None:
         """Create or change an object."""
+        created = f"2023-11-14T22:{len(name) % 60:02}:20Z"
         meta = {
             "name": name, "namespace": namespace, "uid": name,
-            "creationTimestamp": f"2023-11-14T22:{len(name) % 60:02}:20Z",
+            "creationTimestamp": more.get("created", created),
             "labels": {"app": more.get("app", "x")},
         }  # fmt: skip
+        ended = {"finishedAt": more["restarted"]} if more.get("restarted") else None
+        containers = [{"restartCount": 3, "lastState": {"terminated": ended}}] if ended else []
         obj = {
             "kind": self.kind.kind, "apiVersion": "v1", "metadata": meta,
             "spec": {"nodeName": more.get("node", ""), "containers": []},
-            "status": {"phase": "Running", "message": more.get("text", "")},
+            "status": {
+                "phase": "Running", "message": more.get("text", ""),
+                "containerStatuses": containers,
+            },
         }  # fmt: skip
         key = self.kind.key(namespace, name)
         found = await self.store.get(key)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from kubetrio.resources.representation import Ages, Span
 from kubetrio.resources.segments.piece import Piece, squeeze
-from kubetrio.resources.segments.segment import NEVER, Edit, Items, Marks, Segment
+from kubetrio.resources.segments.segment import (
+    NEVER,
+    SPAN_BYTES,
+    Edit,
+    Items,
+    Marks,
+    Segment,
+)
 from kubetrio.watch.choosing import Seen
 
 
@@ -28,18 +36,47 @@ def test_items_are_joined_once_all_are_made() -> None:
     assert (items.missing(0, 3), items.size, items.sizes(1, 3)) == ([], 6, [2, 3])
 
 
+def seconds(item: bytes, ages: Ages, now: float) -> tuple[bytes, Span]:
+    """What tells how many seconds have passed, behind one byte."""
+    text = b"%d" % int(now - ages[0])
+    return item[:1] + text, Span(now, now + 1, (ages[0], 1, 1 + len(text)))
+
+
 def test_items_that_are_good_for_a_time() -> None:
     """Those that are not are missing again, from memory too when they were joined."""
     items = Items([None, None])
-    items.fill(0, b"1s", (10.0, 11.0))
-    items.fill(1, b"5m", (10.0, 70.0))
-    assert items.missing(0, 2, 10.5) == []
-    assert items.joined(0, 2) == b"1s5m"
-    assert items.missing(0, 2, 10.9) == []
-    assert items.missing(0, 2, 11.0) == [0]
-    items.fill(0, b"2s", (11.0, 12.0))
+    items.fill(0, b"1s", Span(10.0, 11.0))
+    items.fill(1, b"5m", Span(10.0, 70.0))
+    for now, missing in ((10.5, []), (10.9, []), (11.0, [0])):
+        items.renew(range(2), now, seconds)
+        assert items.missing(0, 2) == missing
+        if not missing:
+            assert items.joined(0, 2) == b"1s5m"
+            assert not items.may_be_old(now)
+    assert items.size == 2
+    items.fill(0, b"2s", Span(11.0, 12.0))
     assert items.joined(0, 2) == b"2s5m"
-    assert items.missing(0, 2, 9.0) == [0, 1]  # the clock was set back
+    items.renew(range(2), 9.0, seconds)  # the clock was set back
+    assert items.missing(0, 2) == [0, 1]
+    assert items.size == 0
+
+
+def test_items_that_tell_an_age_get_another() -> None:
+    """Those that are asked for; all are joined again when all of them are."""
+    items = Items([None] * 3)
+    for at, name in enumerate((b"a", b"b", b"c")):
+        items.fill(at, name + b"9", Span(9.0, 10.0, (0.0, 1, 2)))
+    assert items.joined(0, 3) == b"a9b9c9"
+    items.renew([1], 10.0, seconds)
+    assert items.joined(1, 2) == b"b10"
+    assert (items.missing(0, 3), items.size) == ([], 7)
+    assert items.may_be_old(10.0)
+    items.renew(range(3), 10.5, seconds)
+    assert items.joined(0, 3) == b"a10b10c10"
+    assert items.joined(0, 2) == b"a10b10"
+    assert not items.may_be_old(10.9)
+    assert items.may_be_old(11.0)
+    assert items.kept == 3 * SPAN_BYTES
 
 
 def test_what_is_joined_is_the_same_piece_each_time() -> None:
@@ -77,11 +114,12 @@ def test_halves_and_pairs() -> None:
     """Halves keep other forms; a pair has them made again."""
     segment = Segment(["a", "b", "c"], made(b"1", b"2", b"3"), 5)
     for at in range(3):
-        segment.form("f").fill(at, b"x%d" % at, NEVER if at else (0.0, 1.0))
+        segment.form("f").fill(at, b"x%d" % at, NEVER if at else Span(0.0, 1.0))
     first, second = segment.divided()
     assert (first.keys, second.keys) == (["a"], ["b", "c"])
     assert second.form("f").get(1) == b"x2"
-    assert first.form("f").missing(0, 1, 2.0) == [0]
+    first.form("f").renew(range(1), 2.0, seconds)
+    assert first.form("f").missing(0, 1) == [0]
     pair = first.and_next(second)
     assert (pair.keys, pair.stored.joined(0, 3), pair.changed) == (segment.keys, b"123", 5)
     assert pair.form("f").missing(0, 3) == [0, 1, 2]

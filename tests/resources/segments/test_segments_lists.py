@@ -112,6 +112,8 @@ async def test_lists_that_are_sent_hold_no_more_than_the_cache(
 
 
 NAMES = st.sampled_from([f"n{number}" for number in range(12)])
+TIMES = [f"2023-11-14T22:{time}Z" for time in ("02:20", "11:21", "13:11", "13:19", "13:30")]
+"""From eleven minutes before a world begins to some seconds after that."""
 WRITES = st.one_of(
     st.tuples(
         st.just("put"), NAMES, st.sampled_from("ab"),
@@ -119,6 +121,7 @@ WRITES = st.one_of(
             {
                 "app": st.sampled_from("xyz"), "node": st.sampled_from(["", "n1"]),
                 "text": st.sampled_from(["", "t" * 300, "é" * 90]),
+                "created": st.sampled_from(TIMES), "restarted": st.sampled_from(["", *TIMES]),
             }
         ),
     ),
@@ -128,7 +131,7 @@ WRITES = st.one_of(
     st.tuples(st.just("go on"), st.integers(0, 5), st.integers(0, 3)),
     st.tuples(st.just("old"), st.integers(0, 5), st.integers(0, 6)),
     st.tuples(st.just("compact"), st.integers(0, 6)),
-    st.tuples(st.just("wait"), st.sampled_from([1.0, 0.3, 61.0, 4000.0])),
+    st.tuples(st.just("wait"), st.sampled_from([1.0, 0.3, 8.0, 61.0, -9.0, 4000.0])),
     st.tuples(st.just("room"), st.sampled_from([3_000, 12_000, SIZE])),
     st.tuples(st.just("state"), st.integers(0, 5), st.sampled_from(["", "a"])),
 )  # fmt: skip

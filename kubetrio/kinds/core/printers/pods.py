@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kubetrio.kinds.common.ages import enclosed
 from kubetrio.kinds.common.cells import (
     NONE,
     age,
@@ -42,7 +43,7 @@ class Restarts:
     def cell(self, now: float) -> str:
         """The cell: a number, and how long ago the last restart was."""
         if self.count and self.last:
-            return f"{self.count} ({duration(now - self.last)} ago)"
+            return enclosed(f"{self.count} (", duration(now - self.last), " ago)")
         return str(self.count)
 
 
