@@ -5,7 +5,7 @@ Source: docs "API concepts", resource versions and retrieving large results sets
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import trio
@@ -28,6 +28,7 @@ from kubetrio.resources.countedlists import (
     Room,
     counted,
 )
+from kubetrio.resources.limitedlists import KeptPages, PagesAgain, read_pages
 from kubetrio.resources.paging import Page, Pager, Rest, RestOfList
 from kubetrio.resources.readcounts import ListReads, ReadCounts
 from kubetrio.resources.recentreads import RecentReads
@@ -233,7 +234,7 @@ class Listing:
                 return await self._counted(resource, prefix, options, encoder, pager, making)
             # A conversion may fail, and there is no Status once an answer has begun.
             if options.limit or encoder.converts is not None:
-                return await self._limited(pager, prefix, options, encoder)
+                return await self._limited(resource, prefix, options, encoder, pager)
             page = await pager.read(0, paging.CHUNK_BYTES)
         except StoreError as error:
             raise self._told(error, resource, options, position) from error
@@ -358,7 +359,8 @@ class Listing:
         keys, position = await self._begin(resource, namespace, options)
         pager = self._pager(resource, keys, position, options, encoder)
         try:
-            pages = await self._pages(pager.read_values, options.limit)
+            pages: list[Page] = []
+            await read_pages(pager.read_values, options.limit, pages.append)
             meta = await self._meta(pager, pages[-1], resource.prefix(namespace), options)
         except StoreError as error:
             raise self._told(error, resource, options, position) from error
@@ -392,28 +394,34 @@ class Listing:
         return Position(revision if exact or (limited and recursive) else None, "")
 
     async def _limited(
-        self, pager: Pager, prefix: str, options: ListOptions, encoder: Encoder
+        self,
+        resource: Kind,
+        prefix: str,
+        options: ListOptions,
+        encoder: Encoder,
+        pager: Pager,
     ) -> tuple[bytes, Rest | None]:
-        pages = await self._pages(pager.read, options.limit)
-        meta = await self._meta(pager, pages[-1], prefix, options)
+        """What `open` returns, of a list that says in front where the next one begins."""
+        keys, pages = pager.keys, KeptPages(None if encoder.converts is not None else self._room)
+        under_way = self.recent.begin()
+        await read_pages(pager.read, options.limit, pages.add)
+        meta = await self._meta(pager, pages.last, prefix, options)
         writer = encoder.list_writer()
-        begin = writer.open(meta) + await pager.written(pages[0], writer)
-        if len(pages) > 1:
-            return begin, RestOfList(pager, writer, pages[1:])
-        return begin + writer.close(), None
-
-    @staticmethod
-    async def _pages(read: Callable[[int, int], Awaitable[Page]], limit: int) -> list[Page]:
-        """Pages up to a limit of items, at least one; to the end without a limit."""
-        pages: list[Page] = []
-        count = 0
-        while True:
-            page = await read(limit - count if limit else 0, paging.CHUNK_BYTES)
-            pages.append(page)
-            count += page.count
-            if not page.more or (limit and count >= limit):
-                return pages
-            await trio.lowlevel.checkpoint()
+        begin = writer.open(meta)
+        first = await pages.next()
+        if first is not None:
+            begin += await pager.written(first, writer)
+        if pages.whole:
+            if not len(pages):
+                return begin + writer.close(), None
+            return begin, RestOfList(pager, writer, pages)
+        if first is None:
+            raise AssertionError("the first page of a list is kept")
+        position = Position(pages.last.revision, "")
+        left = keys.after(first.last_key)
+        again = self._pager(resource, left, position, options, encoder, ListReads())
+        rest = PagesAgain(again, pages.count - first.count)
+        return begin, RestOfList(again, writer, rest, under_way)
 
     async def _meta(self, pager: Pager, last: Page, prefix: str, options: ListOptions) -> ListMeta:
         """What a list says that ends with a page."""

@@ -260,13 +260,21 @@ class Rest(Protocol):
         ...
 
 
+class Pages(Protocol):
+    """The pages of a list after those that are written."""
+
+    async def next(self) -> Page | None:
+        """The next page, None behind the last."""
+        ...
+
+
 class RestOfList:
     """The part of a large list after its first page.
 
     Args:
         pager: reads on, and encodes.
         writer: has written the beginning.
-        pages: pages that are read already, when they are all; None to read on to the end.
+        pages: what follows, None to read on to the end.
         under_way: says that the list is under way.
     """
 
@@ -274,14 +282,14 @@ class RestOfList:
         self,
         pager: Pager,
         writer: ListWriter,
-        pages: Sequence[Page] | None = None,
+        pages: Pages | None = None,
         under_way: UnderWay | None = None,
     ) -> None:
         self._pager = pager
         self._under_way = under_way
         self._body = b""
         self._writer = writer
-        self._pages = None if pages is None else iter(pages)
+        self._pages = pages
         self._tail: Iterator[bytes] | None = None
 
     async def next(self) -> tuple[bytes, bool]:
@@ -304,7 +312,7 @@ class RestOfList:
 
     async def _page(self) -> Page | None:
         if self._pages is not None:
-            return next(self._pages, None)
+            return await self._pages.next()
         if not self._pager.more:
             return None
         return await self._pager.read(0, CHUNK_BYTES)
