@@ -203,14 +203,14 @@ class Reader:
             size = 0
             if max_bytes:
                 for row in cursor:
-                    if size >= max_bytes:
-                        cursor.close()
-                        self._note_listed(size)
-                        return RangeResult(revision, items, more=True)
                     items.append(KeyValue(*row))
                     size += len(row[1])
                     if len(items) > limit > 0:
                         break
+                    if size >= max_bytes:  # a further row would be read with its value
+                        cursor.close()
+                        self._note_listed(size)
+                        return RangeResult(revision, items, self._exists(keys.after(row[0]), at))
             else:
                 items = [KeyValue(*row) for row in cursor]
         self._note_listed(size)
@@ -245,11 +245,16 @@ class Reader:
                 joining,
                 (keys.start, keys.end, count, *when, skip + 1, separator.decode()),
             ).get
-            behind = keys.after(last)
-            exists = sql.EXISTS_NOW if at is None else sql.EXISTS_AT
-            more = bool(execute(exists, (behind.start, behind.end, *when)).get)
+            more = self._exists(keys.after(last), at)
         self._note_listed(len(body))
         return JoinResult(revision, body, count, last, more)
+
+    def _exists(self, keys: Range, at: Revision | None) -> bool:
+        """Whether a range has a key, inside a transaction; without a revision, now."""
+        bounds = (keys.start, keys.end)
+        if at is None:
+            return bool(self._connection.execute(sql.EXISTS_NOW, bounds).get)
+        return bool(self._connection.execute(sql.EXISTS_AT, (*bounds, at)).get)
 
     def size(self, key: str) -> int:
         """Bytes of the newest value of a key; 0 without one."""

@@ -322,3 +322,29 @@ def test_a_reread_reads_the_file(reader: Reader, writer: Writer, tmp_path: Path)
     assert reader.get("k0/0", None) == known
     with pytest.raises(apsw.CorruptError):
         reader.reread("k0/0")
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_page_reads_no_value_that_it_does_not_have(
+    reader: Reader, writer: Writer, old: bool
+) -> None:
+    """That of the next key may be a megabyte; whether there is one is told all the same."""
+    fill(writer, 3)
+    at = writer.revision if old else None
+    if old:
+        fill(writer, 1)
+    values: list[bytes] = []
+
+    def note(_: apsw.Cursor, row: tuple[object, ...]) -> tuple[object, ...]:
+        values.extend(column for column in row if isinstance(column, bytes))
+        return row
+
+    reader._connection.row_trace = note
+    keys = ALL
+    for left in (2, 1, 0):
+        values.clear()
+        page = reader.range(keys, at, 100, 500)
+        assert (len(page.items), len(values), page.more) == (1, 1, left > 0)
+        keys = keys.after(page.items[0].key)
+    assert reader.range(ALL, at, 2, 10_000).more
+    assert not reader.range(ALL, at, 3, 10_000).more
