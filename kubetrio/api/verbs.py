@@ -166,7 +166,8 @@ async def watch(storage: Storage, edge: Edge, request: Request, resource: Kind) 
     if chosen.initial_bookmark:
         started = _timed_state(counts, resource, request, started)
     sent = counts.sent(resource)
-    session = Watch(storage.hub, storage.listing, chosen, encoder, started, scopes, sent)
+    beside = None if chosen.start is not None else making_beside(edge.off_loop, request, encoder)
+    session = Watch(storage.hub, storage.listing, chosen, encoder, started, scopes, sent, beside)
     return StreamResponse(200, session.run, encoder.stream_type, long_running=True)
 
 

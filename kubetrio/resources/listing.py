@@ -298,7 +298,13 @@ class Listing:
         return await self.segments.open(form, request, pager.reads)
 
     async def state(
-        self, form: ItemForm, prefix: str, selection: Selection | None, *, cached: bool
+        self,
+        form: ItemForm,
+        prefix: str,
+        selection: Selection | None,
+        *,
+        cached: bool,
+        beside: Beside | None = None,
     ) -> tuple[RestOfPieces, Sequence[int], Revision] | None:
         """The state that a watch begins with, if it is in memory.
 
@@ -307,6 +313,7 @@ class Listing:
             prefix: the prefix.
             selection: selectors, None for everything.
             cached: whether it may be what has been announced here.
+            beside: where events of large objects are made.
 
         Returns:
             What is sent, the size of each event, and the revision.
@@ -316,7 +323,11 @@ class Listing:
         if not cached:
             await self.newest()
         request = ListRequest(
-            prefix=prefix, keys=Range.prefix(prefix), selection=selection, sizes=True
+            prefix=prefix,
+            keys=Range.prefix(prefix),
+            selection=selection,
+            beside=beside,
+            sizes=True,
         )
         return await self.segments.state(form, request)
 

@@ -39,6 +39,7 @@ from kubetrio.resources.paging import (
 )
 from kubetrio.resources.readcounts import Frames, Sent
 from kubetrio.resources.representation import Encoder
+from kubetrio.resources.segments.making import Beside, Made
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
@@ -151,6 +152,7 @@ class Watch:
         on_started: called once when the initial state has been sent.
         open_scopes: where the watch's scope is found at shutdown.
         sent: counts its events.
+        beside: where events of large objects of the state are made, None for on the event loop.
     """
 
     def __init__(
@@ -162,8 +164,10 @@ class Watch:
         on_started: Callable[[], None],
         open_scopes: set[trio.CancelScope],
         sent: Sent | None = None,
+        beside: Beside | None = None,
     ) -> None:
         self._hub = hub
+        self._beside = beside
         self._listing = listing
         self._options = options
         self._encoder = encoder
@@ -242,6 +246,7 @@ class Watch:
         start = self._options.start
         if start is None:
             start = await self._state(channel)
+        self._beside = None  # it holds on to the request, and a watch may last
         self._on_started()
         pulls = self._encoder.converts is not None
         # What pulls is converted before it is chosen from.
@@ -275,7 +280,11 @@ class Watch:
         if form is None:
             return None
         state = await self._listing.state(
-            form, options.prefix, options.selection, cached=options.any_version
+            form,
+            options.prefix,
+            options.selection,
+            cached=options.any_version,
+            beside=self._beside,
         )
         if state is None:
             return None
@@ -327,27 +336,39 @@ class Watch:
 
     async def _added(self, items: Sequence[KeyValue]) -> deque[bytes]:
         """The events of some of the state; where that means work, other tasks have their turn."""
-        selection = self._options.selection
+        selection, encoder, beside = self._options.selection, self._encoder, self._beside
+        larger_than = LOOK_BYTES if beside is None else beside.larger_than
         parts: list[bytes] = []
-        for some in (to_look_into if self._encoder.stored else to_encode)(items):
+        for some in (to_look_into if encoder.stored else to_encode)(items):
+            large: KeyValue | None = None  # one that is large ends its slice
             async with turn(self._listing.turns, some, items):
-                parts += [
-                    await self._event_of_state(item)
-                    for item in some
-                    if selection is None or selection.matches_bytes(item.value)
-                ]
+                for item in some:
+                    if selection is not None and not selection.matches_bytes(item.value):
+                        continue
+                    if item is some[-1] and len(item.value) > larger_than:
+                        large = item
+                    else:
+                        parts.append(encoder.event("ADDED", item.value))
+            if large is not None:
+                parts.append(await self._large_event(large))
         self._sent.alone(list(map(len, parts)))
         return deque(merged(parts))
 
-    async def _event_of_state(self, item: KeyValue) -> bytes:
-        """An event; one of a large object is the same bytes for all watches that send it now."""
-        form = self._encoder.state_form() if len(item.value) > LOOK_BYTES else None
-        if form is None:
-            return self._encoder.event("ADDED", item.value)
+    async def _large_event(self, item: KeyValue) -> bytes:
+        """The event of a large object: the same bytes for all watches that send it now."""
+        form, beside = self._encoder.state_form(), self._beside
+
+        def event_of() -> Made:
+            if form is None:
+                return self._encoder.event("ADDED", item.value), None
+            return form.item(item.value)
 
         async def make() -> bytes:
-            return form.item(item.value)[0]
+            event, _ = event_of() if beside is None else await beside.run(event_of)
+            return event
 
+        if form is None:
+            return await make()
         return await self._listing.recent.items.get((form.key, item.key, item.revision), make)
 
     @staticmethod

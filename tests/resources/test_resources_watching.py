@@ -19,6 +19,7 @@ from kubetrio.machinery import labels
 from kubetrio.resources import listing as listing_module
 from kubetrio.resources.listing import Listing
 from kubetrio.resources.objects import stamp
+from kubetrio.resources.segments.making import Beside, Made
 from kubetrio.resources.selection import Selection
 from kubetrio.resources.watching import (
     BOOKMARK_BEFORE_END_S,
@@ -302,6 +303,37 @@ async def test_others_have_their_turn_while_the_state_is_encoded(
     )
     assert await watch._added(items) == plain
     assert turns == len(items) == 2
+
+
+@pytest.mark.parametrize("as_kind", ["", "Table"])
+async def test_large_objects_of_the_state_are_made_beside(
+    world: World, as_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of turn, so that a list may be made meanwhile; the events are the same."""
+    monkeypatch.setattr("kubetrio.resources.paging.SLICE_BYTES", 1000)
+    accepted = Accepted(
+        serializer="json", media_type="application/json", as_kind=as_kind, as_version="v1"
+    )
+    listing = Listing(world.store, world.hub, 0)
+    ran: list[bool] = []
+
+    async def run(make: Callable[[], Made]) -> Made:
+        ran.append(listing.turns.locked())
+        await trio.lowlevel.checkpoint()
+        return make()
+
+    def watch(beside: Beside | None) -> Watch:
+        encoder = ObjectEncoder(CONFIGMAPS, accepted, "Metadata", lambda: 0.0, ByteCache(0))
+        options = WatchOptions(prefix=PREFIX, start=None)
+        return Watch(world.hub, listing, options, encoder, world._start, set(), beside=beside)
+
+    for number in range(4):
+        await world.put(f"n{number}", text="t" * (3000 if number % 2 else 10))
+    items, _, _ = await world.listing.snapshot(PREFIX, 0, "", None)
+    expected = await watch(None)._added(items)
+    listing.recent.clear()
+    assert await watch(Beside(2000, run))._added(items) == expected
+    assert ran == [False, False]
 
 
 async def test_the_end_of_the_state_is_marked_once(world: World) -> None:
