@@ -14,6 +14,7 @@ import trio
 from kubetrio.client.client import Client, PatchType
 from kubetrio.config import Simulation
 from kubetrio.machinery.status import ApiError
+from kubetrio.server.parts import Parts
 from kubetrio.testing.server import InProcess, in_memory, open_api
 
 Object = dict[str, Any]
@@ -24,6 +25,8 @@ API = {
     "DaemonSet": "apps/v1", "ControllerRevision": "apps/v1",
     "Job": "batch/v1", "CronJob": "batch/v1",
     "PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
+    "RuntimeClass": "node.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
+    "EndpointSlice": "discovery.k8s.io/v1",
     "PriorityClass": "scheduling.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
     "IngressClass": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
     "CustomResourceDefinition": "apiextensions.k8s.io/v1",
@@ -33,7 +36,7 @@ API = {
 }  # fmt: skip
 WHOLE = frozenset({
     "Node", "PriorityClass", "Namespace", "PersistentVolume", "ClusterRole", "ClusterRoleBinding",
-    "CustomResourceDefinition", "IngressClass",
+    "CustomResourceDefinition", "IngressClass", "RuntimeClass", "StorageClass",
 })  # fmt: skip
 SAID = "simulation.kubetrio.io/"
 
@@ -352,15 +355,16 @@ def is_ready(pod: Object) -> bool:
 
 
 @asynccontextmanager
-async def cluster(nodes: int = 2) -> AsyncIterator[Cluster]:
+async def cluster(nodes: int = 2, parts: Parts | None = None) -> AsyncIterator[Cluster]:
     """Run a whole server with simulated nodes, all of which are ready.
 
     Args:
         nodes: how many.
+        parts: what is added to the server.
     """
     with tempfile.TemporaryDirectory() as directory:
         config = replace(in_memory(Path(directory)), simulation=Simulation(nodes=nodes))
-        async with open_api(config=config, kept=True) as server:
+        async with open_api(config=config, parts=parts, kept=True) as server:
             there = Cluster(server)
 
             async def ready() -> bool:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import test_specs_api
 import test_specs_apps
+import test_specs_jobs
 import test_specs_nodes
+import test_specs_scheduling
+import test_specs_serving
 import test_specs_sets
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "specs.md"
@@ -16,7 +19,10 @@ COUNTS = re.compile(r"Of (\d+), (\d+) passed\.")
 OF_MODULES = [
     test_specs_api.SPECS,
     test_specs_apps.SPECS,
+    test_specs_jobs.SPECS,
     test_specs_nodes.SPECS,
+    test_specs_scheduling.SPECS,
+    test_specs_serving.SPECS,
     test_specs_sets.SPECS,
 ]
 
