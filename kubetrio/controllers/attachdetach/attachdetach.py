@@ -27,6 +27,7 @@ from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.identity import as_service_account
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference
 from kubetrio.kinds.core.nodedigests import PREFIX
+from kubetrio.machinery.multimaps import discard
 from kubetrio.machinery.status import ApiError
 from kubetrio.resources.writes import DeleteOptions, Target
 
@@ -61,6 +62,7 @@ class AttachDetach(Controller):
         self._places: dict[str, set[Place]] = {}  # of volumes, by their unique names
         self._on_node: dict[str, set[Place]] = {}
         self._of_attachment: dict[str, Place] = {}
+        self._of_volume: dict[str, set[str]] = {}  # attachments by the name of their volume
         self._unwanted_since: dict[Place, float] = {}  # by Trio's clock
         self._told: dict[Place, str] = {}  # what was told last of a volume that is not attached
         prefix = self._attachment_kind.storage_prefix
@@ -90,8 +92,12 @@ class AttachDetach(Controller):
             self._look_at(place)
 
     def _attachment_changed(
-        self, _: str, name: str, __: Attachment | None, ___: Attachment | None
+        self, _: str, name: str, old: Attachment | None, new: Attachment | None
     ) -> None:
+        if new is not None:
+            self._of_volume.setdefault(new.volume, set()).add(name)
+        elif old is not None:
+            discard(self._of_volume, old.volume, name)
         place = self._of_attachment.get(name)
         if place is None:
             self.queue.add(ATTACHMENT + name)  # its volume may not be known yet
@@ -188,17 +194,17 @@ class AttachDetach(Controller):
 
     async def _elsewhere(self, place: Place) -> list[Place]:
         """Other nodes that have a volume, or are about to."""
-        others = []
-        driver, handle = parts_of(place.unique_name)
-        for other in sorted(self._places.get(place.unique_name, ())):
-            if other == place:
-                continue
+        nodes = set()
+        # After a restart the place of an attachment that no pod wants may not be known yet.
+        for name in sorted(self._of_volume.get(self._wanted.volume_name(place.unique_name), ())):
+            attachment = await self._stored(name)
+            if attachment is not None:
+                nodes.add(attachment.node)
+        for other in self._places.get(place.unique_name, ()):
             facts = self._nodes.get("", other.node)
-            if (facts is not None and other.unique_name in facts.attached) or (
-                await self._stored(attachment_name(driver, handle, other.node)) is not None
-            ):
-                others.append(other)
-        return others
+            if facts is not None and other.unique_name in facts.attached:
+                nodes.add(other.node)
+        return [Place(node, place.unique_name) for node in sorted(nodes - {place.node})]
 
     def _refuse(self, place: Place, others: list[Place]) -> None:
         """Tell pods, once, that a volume is on another node."""
@@ -241,11 +247,8 @@ class AttachDetach(Controller):
         """Forget a place that has no volume and wants none; others may have it now."""
         self._unwanted_since.pop(place, None)
         self._of_attachment.pop(name, None)
-        for places, key in ((self._places, place.unique_name), (self._on_node, place.node)):
-            there = places.get(key, set())
-            there.discard(place)
-            if not there:
-                places.pop(key, None)
+        discard(self._places, place.unique_name, place)
+        discard(self._on_node, place.node, place)
         for other in sorted(self._places.get(place.unique_name, ())):
             self._look_at(other)
         if place.unique_name not in self._places:

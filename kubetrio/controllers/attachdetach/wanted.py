@@ -6,14 +6,12 @@ What a pod wants stays wanted while it is on its node, whatever becomes of its c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kubetrio.controllers.attachdetach.attachable import AttachableVolumes, Claim, Driver, Volume
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.kinds.core.pods.digests import PodDigest, pods_of
-
-K = TypeVar("K")
-V = TypeVar("V")
+from kubetrio.machinery.multimaps import discard
 
 
 class Place(NamedTuple):
@@ -86,7 +84,7 @@ class WantedVolumes:
             same = new is not None and (new.uid, new.node) == (old.uid, old.node)
             if not same or new is None or new.over:
                 for claim in _claims(old):
-                    _discard(self._of_claim, f"{namespace}/{claim}", key)
+                    discard(self._of_claim, f"{namespace}/{claim}", key)
                 self._drop(key)
         if new is None or not new.node or new.over or not _claims(new):
             return
@@ -132,9 +130,9 @@ class WantedVolumes:
 
     def _drop(self, key: str) -> None:
         for place in sorted(self._of_pod.pop(key, ())):
-            _discard(self._pods_at, place, key)
+            discard(self._pods_at, place, key)
             if place not in self._pods_at:
-                _discard(self._at_node, place.node, place)
+                discard(self._at_node, place.node, place)
             self._changed(place)
 
     def forget(self, unique_name: str) -> None:
@@ -149,12 +147,3 @@ def _claims(pod: PodDigest) -> tuple[str, ...]:
 def _split(key: str) -> tuple[str, str]:
     namespace, _, name = key.partition("/")
     return namespace, name
-
-
-def _discard(sets: dict[K, set[V]], key: K, value: V) -> None:
-    """Take a value from one of several sets, and the set away when it is empty."""
-    there = sets.get(key)
-    if there is not None:
-        there.discard(value)
-        if not there:
-            del sets[key]

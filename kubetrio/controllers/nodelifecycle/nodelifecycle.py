@@ -35,6 +35,7 @@ from kubetrio.controllers.podcontrol.view import Pod, views_of
 from kubetrio.controllers.recorder import NORMAL, WARNING, EventRecorder, Reference
 from kubetrio.kinds.core.nodedigests import PREFIX
 from kubetrio.kinds.core.pods.conditions import set_pod_condition
+from kubetrio.machinery.multimaps import discard
 from kubetrio.machinery.status import ApiError
 from kubetrio.machinery.timestamps import format_time
 from kubetrio.observe.logs import Log
@@ -125,10 +126,7 @@ class NodeLifecycle(Controller):
         if was == is_:
             return
         if was:
-            there = self._on_node.get(was, set())
-            there.discard((namespace, name))
-            if not there:
-                self._on_node.pop(was, None)
+            discard(self._on_node, was, (namespace, name))
         if is_:
             self._on_node.setdefault(is_, set()).add((namespace, name))
 

@@ -24,6 +24,7 @@ from kubetrio.controllers.resourceclaim.claiming import (
 )
 from kubetrio.controllers.scheduler.devices.facts import FINALIZER, MOST_CONSUMERS
 from kubetrio.kinds.core.pods.digests import PREFIX
+from kubetrio.machinery.multimaps import discard
 from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.resources.own import apply_status
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -84,9 +85,9 @@ class ResourceClaims(Controller):
             return
         key = f"{namespace}/{name}"
         for claim in () if old is None else old.claims:
-            self._users.get(f"{namespace}/{claim[1]}", set()).discard(key)
+            discard(self._users, f"{namespace}/{claim[1]}", key)
         for template in () if old is None else old.templates:
-            self._waiting.get(f"{namespace}/{template}", set()).discard(key)
+            discard(self._waiting, f"{namespace}/{template}", key)
         if new is None or new.done:
             for _, claim_ in (new or old or _NONE).claims:
                 self.queue.add(f"{CLAIM}{namespace}/{claim_}")

@@ -43,10 +43,11 @@ class SimulatedAttachments(Controller):
         resources = context.registry.resources
         self._kind = resources["storage.k8s.io", "v1", "volumeattachments"]
         self._node_kind = resources["", "v1", "nodes"]
-        self._wanted = WantedVolumes(self, context, self._wants)
-        self.follow_digests(self._wanted.attachable.volumes, self._volume_changed)
+        # Who follows is told of what is there at once, and looks at both.
         self._nodes = context.informers.digests(PREFIX, simulated_view)
         self._attachments = context.informers.digests(self._kind.storage_prefix, attachment_view)
+        self._wanted = WantedVolumes(self, context, self._wants)
+        self.follow_digests(self._wanted.attachable.volumes, self._volume_changed)
         self.follow_digests(self._nodes, self._node_changed)
         self.follow_digests(self._attachments, self._attachment_changed)
 

@@ -16,6 +16,7 @@ from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.recorder import EventRecorder, Reference
 from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
+from kubetrio.machinery.multimaps import discard
 from kubetrio.machinery.status import ApiError, not_found
 from kubetrio.observe.logs import Log
 from kubetrio.resources.writes import DeleteOptions, Target
@@ -130,10 +131,7 @@ class SimulatedPods(Controller):
 
     def _leave(self, key: str, pod: PlacedPod) -> None:
         """Note that a pod is no longer where it was."""
-        there = self._on_node.get(pod.node, set())
-        there.discard(key)
-        if not there:
-            self._on_node.pop(pod.node, None)
+        discard(self._on_node, pod.node, key)
         if pod.node in self._addresses:
             self._addresses[pod.node].free(pod.uid)
         if pod.node in self._ports:
