@@ -281,9 +281,9 @@ class Connection:
     async def _keep_alive(self) -> NoReturn:
         settings = self._settings
         while True:
-            quiet = trio.current_time() - self._heard
-            if quiet < settings.keepalive_s:
-                await trio.sleep(settings.keepalive_s - quiet)
+            due = self._heard + settings.keepalive_s
+            if trio.current_time() < due:
+                await trio.sleep_until(due)
             elif not self._http2.streams:
                 # Pings of an idle connection are what etcd counts as an attack.
                 await trio.sleep(settings.keepalive_s)
