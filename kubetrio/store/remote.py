@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE_NAME = "kubetrio.etcd"
+TABLE_NAME = "kubetrio.etcd.table"
+"""A copy of what etcd has, which begins the next start."""
 
 
 class Remote(NamedTuple):
@@ -42,12 +44,13 @@ def leave(directory: Path, remote: Remote) -> None:
 
 
 def forget(directory: Path) -> None:
-    """Remove the note: objects are in the data directory.
+    """Remove the note, and the copy of what etcd has: objects are in the data directory.
 
     Raises:
-        OSError: it cannot be removed.
+        OSError: they cannot be removed.
     """
     (directory / FILE_NAME).unlink(missing_ok=True)
+    (directory / TABLE_NAME).unlink(missing_ok=True)
 
 
 def left(directory: Path) -> Remote | None:

@@ -13,6 +13,7 @@ from kubetrio.store.errors import Unreadable
 from kubetrio.store.etcd.client import ClientSettings
 from kubetrio.store.etcd.dialing import Dial
 from kubetrio.store.etcd.engine import EtcdStore
+from kubetrio.store.etcd.keeping import CopySettings
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.opening import ReplicaSettings, open_store
 from kubetrio.store.model import Range, Reopen, Stamped
@@ -124,6 +125,7 @@ async def replica(
     lease_reuse_s: float = 60.0,
     dial: Dial | None = None,
     cipher: Cipher | None = None,
+    copy: CopySettings | None = None,
 ) -> AsyncIterator[EtcdStore]:
     """A replica of what is under a prefix, which takes no part in compaction.
 
@@ -135,6 +137,7 @@ async def replica(
         lease_reuse_s: see `ReplicaSettings`.
         dial: opens connections, in place of sockets.
         cipher: encrypts values, None for none.
+        copy: see `ReplicaSettings`.
     """
     mapping = Mapping(
         keys=PlainKeys(prefix.encode()),
@@ -146,6 +149,7 @@ async def replica(
         client=ClientSettings(endpoints=urls),
         lease_reuse_s=lease_reuse_s,
         compaction_interval_s=0,
+        copy=copy,
     )
     async with open_store(settings, mapping, env, dial=dial) as store:
         yield store
@@ -158,6 +162,7 @@ def modelled(
     *,
     lease_reuse_s: float = 0.0,
     cipher: Cipher | None = None,
+    copy: CopySettings | None = None,
 ) -> AbstractAsyncContextManager[EtcdStore]:
     """Return a replica on a model, of what is under ``/t/``.
 
@@ -167,6 +172,7 @@ def modelled(
         seed: of its randomness.
         lease_reuse_s: see `ReplicaSettings`.
         cipher: encrypts values, None for none.
+        copy: see `ReplicaSettings`.
     """
     return replica(
         ("http://etcd",),
@@ -176,4 +182,5 @@ def modelled(
         lease_reuse_s=lease_reuse_s,
         dial=model.dial,
         cipher=cipher,
+        copy=copy,
     )

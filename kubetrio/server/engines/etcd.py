@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from kubetrio.config import Config
-from kubetrio.datadir.etcdmapping import object_mapping
+from kubetrio.datadir.etcdmapping import kept_table, object_mapping
 from kubetrio.env import Env
 from kubetrio.store.cipher import Cipher, NoCipher
 from kubetrio.store.errors import StoreUnavailable
@@ -57,12 +57,16 @@ async def _opened(config: Config, env: Env, cipher: Cipher) -> AsyncIterator[Sto
     try:
         await env.run_blocking(check_files, tls)
         mapping = object_mapping(storage.etcd_prefix, storage.media_type, cipher)
+        copy = await env.run_blocking(
+            kept_table, config.data_dir, storage.etcd_prefix, storage.media_type
+        )
         settings = ReplicaSettings(
             client=ClientSettings(endpoints=storage.etcd_servers, tls=tls),
             lease_reuse_s=storage.lease_reuse_s,
             compaction_interval_s=storage.compact_interval_s,
             history_window_s=storage.history_window_s,
             size_interval_s=storage.size_interval_s,
+            copy=copy,
         )
     except ValueError as error:
         raise StoreUnavailable(f"etcd: {error}") from error

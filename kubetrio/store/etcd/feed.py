@@ -18,7 +18,7 @@ cluster that was restored with the same names and has elected as often.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import trio
 
@@ -26,15 +26,16 @@ from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.errors import Compacted, EtcdError
-from kubetrio.store.etcd.requests import Event, Get, KeyValue
+from kubetrio.store.etcd.listing import Known, Listing, list_all, list_changes
+from kubetrio.store.etcd.marks import AnotherHistory, Mark, UnknownHistory, compare
+from kubetrio.store.etcd.requests import Event, Get
 from kubetrio.store.etcd.watching import Watch, WatchSettings
 
 LOG = Log("kubetrio.store")
-PAGE_KEYS = 1000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 
 
-class Follower(Protocol):
+class Follower(Known, Protocol):
     """What is told."""
 
     @property
@@ -42,12 +43,11 @@ class Follower(Protocol):
         """Revision up to which everything was told."""
         ...
 
-    async def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
+    async def replace(self, listing: Listing, *, rewound: bool) -> None:
         """Take everything that is there at a revision, in the place of what was there.
 
         Args:
-            kvs: what is there.
-            revision: the revision.
+            listing: what is there.
             rewound: whether it is of another history than what was told before.
         """
         ...
@@ -59,46 +59,6 @@ class Follower(Protocol):
     def progress(self, revision: int) -> None:
         """Take it that all changes up to a revision were told."""
         ...
-
-
-class _Mark(NamedTuple):
-    """A change that was told, by which etcd's history is known again.
-
-    Args:
-        kv: the key after it; of a deletion the key before it, None where that is not known.
-        key: the key.
-        gone: revision of the deletion, 0 for none.
-        after: revision after which a watch goes on, so that it shows whether others came since.
-    """
-
-    kv: KeyValue | None
-    key: bytes
-    gone: int
-    after: int
-
-    @classmethod
-    def of_change(cls, change: Event) -> _Mark:
-        """Mark the newest change that was told."""
-        revision = change.kv.revision
-        if change.deleted:
-            return cls(change.previous, change.kv.key, revision, revision)
-        return cls(change.kv, change.kv.key, 0, revision)
-
-    @classmethod
-    def of_state(cls, kvs: Sequence[KeyValue], revision: int) -> _Mark | None:
-        """Mark the newest key of what is there at a revision, None where there is none."""
-        if not kvs:
-            return None
-        newest = max(kvs, key=lambda kv: kv.revision)
-        return cls(newest, newest.key, 0, revision)
-
-
-class _AnotherHistory(Exception):
-    """etcd has not the history that this server has seen; the text says what shows it."""
-
-
-class _UnknownHistory(Exception):
-    """etcd has compacted what would show whether its history is the one that was told."""
 
 
 class _ReadAgain(Exception):
@@ -119,6 +79,7 @@ class Feed:
         reloads: how often everything was read again after the beginning.
         rewinds: how often that was because etcd had another history.
         behind: why nothing is told now, empty while the watch is open.
+        mark: newest change that was told, None where there was none.
     """
 
     def __init__(
@@ -129,7 +90,6 @@ class Feed:
         self._follower = follower
         self._env = env
         self._watch: Watch | None = None
-        self._mark: _Mark | None = None
         self._scope = trio.CancelScope()
         self._again = False
         self._followed = trio.Event()
@@ -137,30 +97,47 @@ class Feed:
         self.reloads = 0
         self.rewinds = 0
         self.behind = ""
+        self.mark: Mark | None = None
 
     async def load(self, *, rewound: bool = False) -> None:
-        """Read everything at one revision.
+        """Read everything at one revision, or what differs from what the follower has.
 
         Args:
-            rewound: see `Follower.replace`.
+            rewound: whether it is of another history, so that nothing that the follower has counts.
 
         Raises:
             EtcdError: etcd fails.
         """
-        key, end = self._keys
-        kvs: list[KeyValue] = []
-        revision = 0
-        while True:
-            page = await self._client.range(
-                Get(key=key, end=end, limit=PAGE_KEYS, revision=revision)
-            )
-            revision = revision or page.revision
-            kvs += page.kvs
-            if not page.more or not page.kvs:
-                break
-            key = page.kvs[-1].key + b"\0"
-        await self._follower.replace(kvs, revision, rewound=rewound)
-        self._mark = _Mark.of_state(kvs, revision)
+        told = self._follower.revision
+        listing = None
+        if told and not rewound:
+            listing = await list_changes(self._client, self._keys, self._follower)
+            if listing is None:
+                LOG.info("etcd has nothing that this server has seen, and is read anew")
+        if listing is None:
+            listing = await list_all(self._client, self._keys)
+        await self._follower.replace(listing, rewound=rewound or listing.revision < told)
+        self.mark = Mark.of_state(listing.newest, listing.revision)
+
+    async def resume(self, mark: Mark | None, told: int) -> None:
+        """Go on after what another feed has told, whose newest change is marked.
+
+        The follower has to have what that feed told before `run` begins.
+
+        Args:
+            mark: the change, None where there was none.
+            told: revision up to which everything was told.
+
+        Raises:
+            AnotherHistory: it is no part of etcd's history.
+            UnknownHistory: that cannot be told.
+            Compacted: etcd has compacted what comes next.
+            EtcdError: etcd fails.
+        """
+        await compare(self._client, mark, told)
+        after = told if mark is None else mark.after
+        await self._client.range(Get(key=self._keys[0], revision=after))
+        self.mark = mark
 
     def request_progress(self) -> None:
         """Have etcd say how far it is, if the watch is open."""
@@ -196,11 +173,11 @@ class Feed:
             try:
                 with trio.CancelScope() as self._scope:
                     await self._follow()
-            except _AnotherHistory as error:
+            except AnotherHistory as error:
                 LOG.error(error, "etcd has another history, as of a snapshot that was restored: "
                           "everything is read again, and watches end")  # fmt: skip
                 self.rewinds += await self._reload(str(error), rewound=True)
-            except _UnknownHistory as error:
+            except UnknownHistory as error:
                 LOG.warning("etcd has compacted what was seen last: everything is read again, and "
                             "watches end", revision=self._follower.revision)  # fmt: skip
                 await self._reload(str(error), rewound=True)
@@ -233,62 +210,22 @@ class Feed:
         self.reloads += 1
         return True
 
-    async def _compare(self) -> None:
-        """Compare etcd's history with what was told.
-
-        Raises:
-            _AnotherHistory: it is another one.
-            _UnknownHistory: it cannot be compared.
-            EtcdError: etcd fails.
-        """
-        told, mark = self._follower.revision, self._mark
-        now = None if mark is None else await self._client.range(Get(key=mark.key))
-        newest = await self._client.newest() if now is None else now.revision
-        if newest < told:
-            raise _AnotherHistory(f"etcd is at revision {newest}, this server has seen {told}")
-        if mark is None or (now is not None and not mark.gone and list(now.kvs) == [mark.kv]):
-            return
-        try:
-            there = await self._is_there(mark)
-        except Compacted as error:
-            raise _UnknownHistory(str(error)) from error
-        if not there:
-            raise _AnotherHistory(
-                f"etcd has another state of {mark.key!r} than this server has seen at revision "
-                f"{mark.gone or mark.after}"
-            )
-
-    async def _is_there(self, mark: _Mark) -> bool:
-        """Whether etcd's history has a change.
-
-        Raises:
-            EtcdError: it cannot be read.
-        """
-        if mark.gone:
-            if (await self._client.range(Get(key=mark.key, revision=mark.gone))).kvs:
-                return False
-            if mark.kv is None:
-                return True
-        at = mark.gone - 1 if mark.gone else (mark.kv.revision if mark.kv else 0)
-        then = await self._client.range(Get(key=mark.key, revision=at))
-        return list(then.kvs) == [mark.kv]
-
     async def _follow(self) -> NoReturn:
         """Tell of each change until the watch breaks.
 
         Raises:
-            _AnotherHistory: what was told is no part of etcd's history.
-            _UnknownHistory: that cannot be told.
+            AnotherHistory: what was told is no part of etcd's history.
+            UnknownHistory: that cannot be told.
             _ReadAgain: values are read otherwise than before.
             EtcdError: the watch ended.
         """
         begin, end = self._keys
         follower = self._follower
         told = follower.revision
-        after = told if self._mark is None else self._mark.after
+        after = told if self.mark is None else self.mark.after
         settings = WatchSettings(key=begin, end=end, start_revision=after + 1)
         async with self._client.watch(settings) as watch:
-            await self._compare()
+            await compare(self._client, self.mark, told)
             if self._again:
                 raise _ReadAgain
             self._watch, self.behind = watch, ""
@@ -300,7 +237,7 @@ class Feed:
                 pending += batch.events
                 if pending and pending[0].kv.revision <= told:
                     revision = pending[0].kv.revision
-                    raise _AnotherHistory(
+                    raise AnotherHistory(
                         f"etcd tells of a change at revision {revision}, which this server has "
                         f"not seen, though it has seen {told}"
                     )
@@ -313,5 +250,5 @@ class Feed:
     async def _tell(self, pending: list[Event]) -> None:
         if pending:
             await self._follower.learn(tuple(pending))
-            self._mark = _Mark.of_change(pending[-1])
+            self.mark = Mark.of_change(pending[-1])
             pending.clear()

@@ -8,6 +8,7 @@ When the cipher can read it, everything is read again and the change is told the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import trio
 
@@ -17,6 +18,7 @@ from kubetrio.store.arrivals import Arrivals
 from kubetrio.store.etcd import requests
 from kubetrio.store.etcd.client import Client
 from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.listing import Listing
 from kubetrio.store.etcd.mapping import Mapping, Translation
 from kubetrio.store.etcd.past import Past
 from kubetrio.store.etcd.requests import Put
@@ -33,6 +35,20 @@ from kubetrio.store.model import (
     Stale,
 )
 from kubetrio.store.table import BREATH, MemoryTable
+
+
+class TableState(NamedTuple):
+    """What a table has at a revision.
+
+    Args:
+        states: newest states of keys.
+        unreadable: keys whose newest values cannot be read, in etcd or in the states.
+        revision: the revision.
+    """
+
+    states: Sequence[KeyValue]
+    unreadable: frozenset[str]
+    revision: Revision
 
 
 class FollowedTable(MemoryTable):
@@ -68,19 +84,36 @@ class FollowedTable(MemoryTable):
         """Newest revision announced."""
         return self.arrivals.revision
 
-    async def replace(
-        self, kvs: Sequence[requests.KeyValue], revision: int, *, rewound: bool
-    ) -> None:
+    def has(self, kv: requests.KeyValue) -> bool:
+        """Whether the table has a value of the revisions of a key; see `listing.Known`."""
+        key = self._translation.key_of(kv)
+        state = self._live.get(key) if key is not None else None
+        if state is None or state.key in self._unreadable:
+            return False
+        return (state.revision, state.create_revision) == (kv.revision, kv.create_revision)
+
+    async def agrees(self, kvs: Sequence[requests.KeyValue]) -> bool:
+        """Return whether the table has keys with these values; see `listing.Known`."""
+        states = await self._translation.states(kvs)
+        return all(
+            isinstance(state, KeyValue) and self._live.get(state.key) == state for state in states
+        )
+
+    async def replace(self, listing: Listing, *, rewound: bool) -> None:
         """Take everything that is there at a revision; after the first time, tell of the gap.
 
         Args:
-            kvs: what is there.
-            revision: the revision.
+            listing: what is there.
             rewound: whether it is of another history, so that nothing is served of the past.
         """
-        states = await self._translation.states(kvs)
+        revision = listing.revision
+        states = await self._translation.states(listing.kvs)
         before, first = dict(self._live), not self._revision
         now: dict[str, KeyValue] = {}
+        for kv in listing.unchanged:
+            key = self._translation.key_of(kv)
+            if key is not None:
+                now[key] = before[key]
         self._unreadable.clear()
         for state in states:
             if isinstance(state, KeyValue):
@@ -99,6 +132,32 @@ class FollowedTable(MemoryTable):
             self.arrivals.announce(revision)
         if not first:
             self._hooks.tell_gap(Gap(revision, events, rewound=rewound))
+
+    async def restore(
+        self,
+        states: Sequence[KeyValue],
+        kvs: Sequence[requests.KeyValue],
+        revision: Revision,
+    ) -> None:
+        """Begin with what another table had at a revision, whose server has ended.
+
+        Args:
+            states: of keys that it had.
+            kvs: further keys, as etcd had them then.
+            revision: the revision.
+        """
+        now = {state.key: state for state in states}
+        for state in await self._translation.states(kvs):
+            if isinstance(state, KeyValue):
+                now[state.key] = state
+            elif state is not None:
+                self._unreadable.note(state)
+        self._begin_anew(now.values(), revision)
+        self.arrivals.announce(revision)
+
+    def copied(self) -> TableState:
+        """Return what the table has, for a copy of it."""
+        return TableState(list(self._live.values()), frozenset(self._unreadable), self._revision)
 
     def _differences(
         self, before: dict[str, KeyValue], now: dict[str, KeyValue], revision: Revision

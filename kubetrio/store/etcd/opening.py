@@ -20,6 +20,7 @@ from kubetrio.store.etcd.dialing import Dial
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import EtcdError
 from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.keeping import CopySettings, TableKeeper
 from kubetrio.store.etcd.mapping import Mapping
 from kubetrio.store.etcd.sizes import DatabaseSizes
 from kubetrio.store.model import Revision
@@ -39,6 +40,7 @@ class ReplicaSettings:
         compaction_interval_s: seconds between turns of compaction; 0 to take no part.
         history_window_s: seconds for which old states are kept, here and in etcd.
         size_interval_s: seconds between questions for the sizes of databases; 0 to ask nothing.
+        copy: where the table is kept for the next start, None for nowhere.
     """
 
     client: ClientSettings
@@ -46,6 +48,7 @@ class ReplicaSettings:
     compaction_interval_s: float = 300.0
     history_window_s: float = 300.0
     size_interval_s: float = 0.0
+    copy: CopySettings | None = None
 
 
 def trusts_progress(version: str) -> bool:
@@ -85,8 +88,14 @@ async def open_store(
         store = EtcdStore(client, mapping, settings.lease_reuse_s, env)
         feed = store.feed = Feed(client, mapping.keys.everything, store, env)
         try:
-            store.trusts_progress = trusts_progress((await client.status()).version)
-            await feed.load()
+            status = await client.status()
+            store.trusts_progress = trusts_progress(status.version)
+            keeper = None
+            if settings.copy is None:
+                await feed.load()
+            else:
+                keeper = TableKeeper(settings.copy, store, feed, mapping, status.cluster, env)
+                await keeper.begin(client)
         except EtcdError as error:
             where = "--etcd-servers says where it is"
             if any(url.startswith(("https:", "unixs:")) for url in client.endpoints):
@@ -99,7 +108,13 @@ async def open_store(
         nursery.start_soon(store.sizes.run, name="sizes of etcd")
         nursery.start_soon(_forget, store, settings.history_window_s, name="history")
         nursery.start_soon(_look_at_keys, store, name="keys of encryption")
-        yield store
+        if keeper is not None:
+            nursery.start_soon(keeper.run, name="copies of the table")
+        try:
+            yield store
+        finally:
+            if keeper is not None:
+                await keeper.write_last()
         nursery.cancel_scope.cancel()
 
 

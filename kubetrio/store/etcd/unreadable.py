@@ -52,6 +52,9 @@ class UnreadableKeys:
     def __len__(self) -> int:
         return len(self._states)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._states
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._states)
 

@@ -11,7 +11,8 @@ from trio.testing import MockClock
 from kubetrio.env import seeded
 from kubetrio.store.etcd.client import ClientSettings, open_client
 from kubetrio.store.etcd.errors import Code
-from kubetrio.store.etcd.feed import PAGE_KEYS, Feed
+from kubetrio.store.etcd.feed import Feed
+from kubetrio.store.etcd.listing import PAGE_KEYS, Listing
 from kubetrio.store.etcd.requests import Event, KeyValue
 from kubetrio.testing.etcdmodel import CallError, EtcdModel, etcd_model
 
@@ -31,11 +32,21 @@ class Told:
         self.revision = 0
         self.log: list[str] = []
 
-    async def replace(self, kvs: Sequence[KeyValue], revision: int, *, rewound: bool) -> None:
+    def has(self, kv: KeyValue) -> bool:
+        """See `Known`: it keeps nothing."""
+        del kv
+        return False
+
+    async def agrees(self, kvs: Sequence[KeyValue]) -> bool:
+        """See `Known`."""
+        del kvs
+        return False
+
+    async def replace(self, listing: Listing, *, rewound: bool) -> None:
         """See `Follower`."""
-        names = ",".join(kv.key.decode()[3:] for kv in kvs)
-        self.log.append(f"{'another' if rewound else 'all'} {names} at {revision}")
-        self.revision = revision
+        names = ",".join(kv.key.decode()[3:] for kv in listing.kvs)
+        self.log.append(f"{'another' if rewound else 'all'} {names} at {listing.revision}")
+        self.revision = listing.revision
 
     async def learn(self, events: Sequence[Event]) -> None:
         """See `Follower`."""
