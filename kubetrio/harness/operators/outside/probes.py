@@ -110,16 +110,18 @@ def _write(call: Call) -> Write:
 
 
 def probes(run: Attempt, known: Habits, rng: random.Random) -> Iterator[Probe]:
-    """Plans with one disturbance each, kinds of disturbances by turns.
+    """Plans with one disturbance each, kinds of disturbances by turns, the shortest of each first.
+
+    A short one costs less, and what it shows needs not be made smaller.
 
     Args:
         run: a `story` in which nothing went wrong.
         known: what the operator does.
-        rng: decides their order.
+        rng: decides the order of those that are as long.
     """
     kinds = [
-        [*_refusals(run, known, ("409",))],
         [*_late(run, known)],
+        [*_refusals(run, known, ("409",))],
         [*_refusals(run, known, ("429",))],
         [*_deaths(run)],
         [*_broken(run, known, rng)],
@@ -128,8 +130,14 @@ def probes(run: Attempt, known: Habits, rng: random.Random) -> Iterator[Probe]:
     ]
     for kind in kinds:
         rng.shuffle(kind)
+        kind.sort(key=_length)
     for turn in zip_longest(*kinds):
         yield from (probe for probe in turn if probe is not None)
+
+
+def _length(probe: Probe) -> int:
+    """How often users ask in a probe."""
+    return sum(isinstance(one, Request) for one in probe.plan.steps)
 
 
 def _requests(run: Attempt) -> list[Request]:

@@ -17,7 +17,7 @@ from kubetrio.harness.operators.outside.trials import Attempt, Trial
 from kubetrio.harness.operators.plans import Crash
 from kubetrio.harness.operators.runs import FOREIGN
 from kubetrio.harness.operators.subjects import subject
-from kubetrio.harness.script import Inject, Request
+from kubetrio.harness.script import Inject, Request, Settle
 
 ABOUT = subject(SHELF)
 THREE = [books(3), books(0), books(2)]
@@ -80,3 +80,17 @@ def test_the_seed_decides_the_order() -> None:
     assert one == again
     assert one != other
     assert sorted(one) != one
+
+
+def test_the_shortest_are_first() -> None:
+    """And of those one with a watch that is late."""
+    run = walk()
+    several = list(probes(run, habits(run), seeded(0).rng))
+    first = several[0].plan.steps
+    assert [type(one) for one in first] == [Inject, Request, Settle]
+    assert isinstance(first[0], Inject)
+    assert first[0].rule is not None
+    assert first[0].rule.fault == "watch-delay"
+    deaths = [one for one in several if any(isinstance(step, Crash) for step in one.plan.steps)]
+    lengths = [len(one.plan.steps) for one in deaths]
+    assert lengths == sorted(lengths)
