@@ -1,12 +1,15 @@
 """A seed decides every byte: random scripts get the same answers in two processes.
 
 python fuzz/determinism.py --scripts 200 --seed 1
+python fuzz/determinism.py --scripts 200 --python /usr/bin/python3.12 --python /usr/bin/python3.13
 
 A script is sequences of requests about objects of all kinds, valid ones that were changed at
 random, with watches, moves of the clock, faults and restarts between them, on a server in memory or
 on a disk, with all controllers.  One process records it, another one, with another hash seed,
 replays it.  A finding is a byte of an answer or of a watch that differs, or another digest of what
-is stored.  Scripts with findings are kept with --keep.
+is stored.  Scripts with findings are kept with --keep.  With --python the interpreters take turns
+at recording, and the others replay, each in a process of its own.  With --light three of four
+scripts are about copies of one server in memory, which need not be opened for each of them.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from fuzz.areas import Area, draw
 from fuzz.comparing import as_json, impersonation, on_the_wire
 from fuzz.corpus import Corpus, corpus
 from fuzz.mutations import Mutator
+from fuzz.runs import facts
 from fuzz.steps import Reply, Step, collection
 from kubetrio.env import seeded
 from kubetrio.faults import Rule
@@ -42,7 +46,9 @@ SEQUENCES = 3
 LENGTH = 6  # requests about one object
 PROTOBUF_SHARE = 0.15
 DISK_SHARE = 0.2  # of scripts whose server has SQLite
+WHOLE_EACH = 4  # with --light: one of so many scripts is not about a copy
 LONGEST_MOVE_S = 7200
+COPY_S = 600.0  # of the real clock, for one script
 DEFINED = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FAULTS = ("409", "429", "500", "503", "410", "watch-drop", "watch-close", "latency", "stale")
 RECORD, REPLAY = "record", "replay"
@@ -140,31 +146,41 @@ def setup_of(seed: int) -> Setup:
     return Setup(seed=seed, storage="disk" if disk else "memory")
 
 
+async def define(session: Session) -> None:
+    """Create the custom resources that scripts are about."""
+    for definition in corpus().definitions:
+        await session.request("POST", DEFINED, definition)
+    await session.settle()
+
+
 async def recorded(server: Harness) -> tuple[Script, str]:
     """Draw a script and do it; return it with the digest of what is stored."""
-    known = corpus()
-    mutator = Mutator(seeded(server.setup.seed).rng, known)
     async with record(server) as session:
-        recorder = Recorder(session, mutator, known)
-        for definition in known.definitions:
-            await session.request("POST", DEFINED, definition)
-        await session.settle()
-        for _ in range(SEQUENCES):
-            await recorder.between()
-            area = Area(
-                mutator=mutator,
-                corpus=known,
-                send=recorder.send,
-                settle=lambda seconds: session.move(seconds=seconds),
-                length=LENGTH,
-                protobuf=PROTOBUF_SHARE,
-            )
-            try:
-                await draw(area)
-            except RecursionError:
-                pass  # ours: an object that grew too deep to change
-        await session.settle()
+        await define(session)
+        await _drawn(session, server.setup.seed)
         return session.script, await server.digest()
+
+
+async def _drawn(session: Session, seed: int) -> None:
+    """Draw the requests of a script and do them."""
+    known = corpus()
+    mutator = Mutator(seeded(seed).rng, known)
+    recorder = Recorder(session, mutator, known)
+    for _ in range(SEQUENCES):
+        await recorder.between()
+        area = Area(
+            mutator=mutator,
+            corpus=known,
+            send=recorder.send,
+            settle=lambda seconds: session.move(seconds=seconds),
+            length=LENGTH,
+            protobuf=PROTOBUF_SHARE,
+        )
+        try:
+            await draw(area)
+        except RecursionError:
+            pass  # ours: an object that grew too deep to change
+    await session.settle()
 
 
 async def replay(script: Script, server: Harness) -> tuple[Script, str]:
@@ -175,35 +191,94 @@ async def replay(script: Script, server: Harness) -> tuple[Script, str]:
         return session.script, await server.digest()
 
 
-def play(what: str, folder: Path, seeds: Sequence[int]) -> Iterator[Played]:
+async def _copied(what: str, folder: Path, seeds: Sequence[int], server: Harness) -> list[Played]:
+    """Play scripts with a copy of a server each."""
+    async with record(server) as session:
+        await define(session)
+    return [
+        await server.fork(partial(_of_copy, what, folder, seed), limit_s=COPY_S) for seed in seeds
+    ]
+
+
+async def _of_copy(what: str, folder: Path, seed: int, server: Harness) -> Played:
+    if what == RECORD:
+        async with record(server) as session:
+            await _drawn(session, seed)
+            script, store = session.script, await server.digest()
+    else:
+        script, store = await replay(Script.load(folder / f"{seed}-{RECORD}.json"), server)
+    return _kept(what, folder, seed, script, store)
+
+
+def _kept(what: str, folder: Path, seed: int, script: Script, store: str) -> Played:
+    script.save(folder / f"{seed}-{what}.json")
+    answers = sha256(str(script).encode()).hexdigest()
+    return Played(seed, answers, store, len(script.steps))
+
+
+def play(what: str, folder: Path, seeds: Sequence[int], *, light: bool = False) -> Iterator[Played]:
     """Record scripts into a folder, or replay those that are there.
 
     Args:
         what: `RECORD` or `REPLAY`.
         folder: of scripts; replays go beside them.
         seeds: of the scripts.
+        light: whether most of them are about copies of one server.
     """
+    copies = [seed for seed in seeds if light and seed % WHOLE_EACH]
     for seed in seeds:
+        if seed in copies:
+            continue
         if what == RECORD:
             script, store = run(recorded, setup_of(seed))
         else:
             given = Script.load(folder / f"{seed}-{RECORD}.json")
             script, store = run(partial(replay, given), given.setup)
-        script.save(folder / f"{seed}-{what}.json")
-        answers = sha256(str(script).encode()).hexdigest()
-        yield Played(seed, answers, store, len(script.steps))
+        yield _kept(what, folder, seed, script, store)
+    if copies:
+        yield from run(partial(_copied, what, folder, copies), Setup(seed=copies[0]))
 
 
-def in_process(what: str, folder: Path, seeds: Sequence[int], hash_seed: int) -> list[Played]:
-    """Have a process of its own play scripts.
+@dataclass(frozen=True)
+class Plan:
+    """What is recorded and replayed.
 
-    Raises:
-        subprocess.CalledProcessError: it failed.
+    Args:
+        seed: of the first script.
+        scripts: how many.
+        folder: for scripts; those with differences stay.
+        pythons: interpreters; they take turns at recording, and the others replay; one alone
+            replays what it recorded.
+        light: see `play`.
+        batch: scripts of one process.
     """
-    command = [sys.executable, __file__, "--child", what, "--keep", str(folder), *map(str, seeds)]
-    env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True)
-    return [Played(**json.loads(line)) for line in done.stdout.splitlines()]
+
+    seed: int
+    scripts: int
+    folder: Path
+    pythons: Sequence[str] = (sys.executable,)
+    light: bool = False
+    batch: int = BATCH
+
+    def in_process(
+        self, what: str, seeds: Sequence[int], hash_seed: int, python: str
+    ) -> list[Played]:
+        """Have a process of its own play scripts.
+
+        Args:
+            what: see `play`.
+            seeds: see `play`.
+            hash_seed: of its dictionaries and sets of texts.
+            python: interpreter.
+
+        Raises:
+            subprocess.CalledProcessError: it failed.
+        """
+        command = [python, __file__, "--child", what, "--keep", str(self.folder)]
+        command += [*(["--light"] if self.light else ()), *map(str, seeds)]
+        env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True)
+        return [Played(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def compare(folder: Path, one: Played, other: Played) -> list[str]:
@@ -217,24 +292,39 @@ def compare(folder: Path, one: Played, other: Played) -> list[str]:
     return lines
 
 
-def prove(seed: int, scripts: int, folder: Path) -> tuple[int, list[str]]:
+def prove(plan: Plan) -> tuple[int, list[str]]:
     """Record and replay scripts; return the number of their steps, and what differs."""
-    steps, findings = 0, []
-    for first in range(seed, seed + scripts, BATCH):
-        seeds = range(first, min(first + BATCH, seed + scripts))
-        pairs = zip(
-            in_process(RECORD, folder, seeds, 1), in_process(REPLAY, folder, seeds, 2), strict=True
-        )
-        for one, other in pairs:
-            steps += one.steps
-            differs = compare(folder, one, other)
-            findings += differs
-            if not differs:
+    steps, findings, folder = 0, [], plan.folder
+    end = plan.seed + plan.scripts
+    for number, first in enumerate(range(plan.seed, end, plan.batch)):
+        seeds = range(first, min(first + plan.batch, end))
+        by = plan.pythons[number % len(plan.pythons)]
+        made = plan.in_process(RECORD, seeds, 1, by)
+        steps += sum(one.steps for one in made)
+        differing: set[int] = set()
+        others = [python for python in plan.pythons if python != by] or [by]
+        for hash_seed, python in enumerate(others, 2):
+            for one, other in zip(
+                made, plan.in_process(REPLAY, seeds, hash_seed, python), strict=True
+            ):
+                if differs := compare(folder, one, other):
+                    differing.add(one.seed)
+                    findings += [f"{by}, {python}: {line}" for line in differs]
+                    kept = folder / f"{one.seed}-{REPLAY}.json"
+                    kept.rename(folder / f"{one.seed}-{REPLAY}-{hash_seed - 1}.json")
+        for one in made:
+            if one.seed not in differing:
                 for what in (RECORD, REPLAY):
-                    (folder / f"{one.seed}-{what}.json").unlink()
-        done = f"seeds {seed} to {seeds[-1]}"
+                    (folder / f"{one.seed}-{what}.json").unlink(missing_ok=True)
+        done = f"seeds {plan.seed} to {seeds[-1]}"
         print(f"{done}: {steps} steps, {len(findings)} differences", flush=True)
     return steps, findings
+
+
+def version(python: str) -> str:
+    """The version of an interpreter."""
+    command = [python, "-c", "import platform; print(platform.python_version())"]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -242,17 +332,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--scripts", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for scripts with findings")
+    parser.add_argument(
+        "--python", action="append", help="interpreter beside this one; may be repeated"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    parser.add_argument("--light", action="store_true", help="copies of one server")
+    parser.add_argument("--batch", type=int, default=BATCH, help="scripts of one process")
     parser.add_argument("--child", choices=(RECORD, REPLAY), help=argparse.SUPPRESS)
     parser.add_argument("seeds", nargs="*", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.child:
-        for played in play(options.child, options.keep, options.seeds):
+        for played in play(options.child, options.keep, options.seeds, light=options.light):
             print(json.dumps(played._asdict()), flush=True)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        _, findings = prove(options.seed, options.scripts, folder)
+        plan = Plan(
+            seed=options.seed,
+            scripts=options.scripts,
+            folder=folder,
+            pythons=[sys.executable, *(options.python or ())],
+            light=options.light,
+            batch=options.batch,
+        )
+        steps, findings = prove(plan)
+    if options.json:
+        data = {
+            "what": "determinism",
+            "facts": facts(),
+            "seed": options.seed,
+            "scripts": options.scripts,
+            "steps": steps,
+            "pythons": [version(python) for python in plan.pythons],
+            "differences": findings,
+        }
+        options.json.write_text(json.dumps(data, indent=1))
     for line in findings:
         print(line)
     if findings:

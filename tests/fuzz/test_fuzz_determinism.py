@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import platform
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fuzz.determinism import RECORD, REPLAY, compare, play, prove, recorded, setup_of
+from fuzz.determinism import RECORD, REPLAY, Plan, compare, main, play, prove, recorded, setup_of
 from kubetrio.harness import Inject, Move, Request, Script, Watch, run
 
 
 @pytest.mark.e2e
 def test_a_script_gets_the_same_answers_in_two_processes(tmp_path: Path) -> None:
     """With hash seeds of their own."""
-    steps, findings = prove(1, 1, tmp_path)
+    steps, findings = prove(Plan(seed=1, scripts=1, folder=tmp_path))
     assert findings == []
     assert steps > 30
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_interpreters_take_turns(tmp_path: Path) -> None:
+    """One records, the others replay; scripts about copies of a server are among them."""
+    other = tmp_path / "python"
+    other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    other.chmod(0o755)
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    numbers = tmp_path / "numbers.json"
+    arguments = ["--scripts", "3", "--seed", "3", "--light", "--batch", "2", "--keep", str(folder)]
+    main([*arguments, "--python", str(other), "--json", str(numbers)])
+    told = json.loads(numbers.read_text())
+    assert told["differences"] == []
+    assert told["pythons"] == [platform.python_version()] * 2
+    assert told["steps"] > 90
+    assert list(folder.iterdir()) == []
 
 
 def test_a_byte_that_differs_is_found(tmp_path: Path) -> None:
