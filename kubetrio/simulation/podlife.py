@@ -39,6 +39,7 @@ from kubetrio.simulation.podstatus import (
     conditions_of_others,
     initialized,
     phase_of,
+    says_as_much,
 )
 
 Object = dict[str, Any]
@@ -387,7 +388,7 @@ class _Life:
         status = self._status(phase or phase_of(self._pod, self._statuses, terminal=False))
         if reason:
             status |= {"reason": reason, "message": message}
-        pod = self._pod if status == self._old else {**self._pod, "status": status}
+        pod = self._pod if says_as_much(status, self._old) else {**self._pod, "status": status}
         return Step(
             pod,
             self._held._replace(backoffs=self._backoffs),

@@ -32,6 +32,20 @@ def conditions_of_others(status: Object) -> list[Object]:
     return [one for one in conditions if one["type"] not in _OF_KUBELETS]
 
 
+def says_as_much(status: Object, old: Object) -> bool:
+    """Whether two statuses differ in nothing but the order of their conditions.
+
+    A kubelet does not write a status for that.  An eviction notes its condition in a pod and then
+    deletes this version of it: a write in between would have it refused.
+    """
+    if status == old:
+        return True
+    rows, before = status.get("conditions") or [], old.get("conditions") or []
+    if len(rows) != len(before) or {**status, "conditions": before} != old:
+        return False
+    return {one["type"]: one for one in rows} == {one["type"]: one for one in before}
+
+
 def code_of(status: Object) -> int | None:
     """The code with which a container exited; None while it runs and when it never did."""
     state = status.get("state") or {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.simulation.podstatus import conditions_of, phase_of
+from kubetrio.simulation.podstatus import conditions_of, phase_of, says_as_much
 
 Object = dict[str, Any]
 RUNS: Object = {"state": {"running": {}}, "ready": True, "started": True}
@@ -108,3 +108,13 @@ def test_times_are_those_of_changes() -> None:
         "ContainersReady": "now",
         "PodScheduled": "then",
     }
+
+
+def test_the_order_of_conditions_says_nothing() -> None:
+    """Another status, another condition or one more does."""
+    one, two = {"type": "A", "status": "True"}, {"type": "B", "status": "True"}
+    old: Object = {"phase": "Running", "conditions": [one, two]}
+    assert says_as_much({**old, "conditions": [two, one]}, old)
+    assert not says_as_much({**old, "conditions": [two, {**one, "status": "False"}]}, old)
+    assert not says_as_much({**old, "conditions": [one]}, old)
+    assert not says_as_much({"phase": "Failed", "conditions": [two, one]}, old)
