@@ -1130,25 +1130,6 @@ async def _budget(there: Cluster) -> None:
     await there.until(counted)
 
 
-@spec("DisruptionController should block an eviction until the PDB is updated to allow it")
-async def _eviction(there: Cluster) -> None:
-    await there.workload("ReplicaSet", "w", replicas=3)
-    await there.until_ready("w", 3)
-    selector = {"matchLabels": {"app": "w"}}
-    await there.make("PodDisruptionBudget", "b", spec={"minAvailable": 3, "selector": selector})
-    await trio.sleep(10)
-    (name, *_) = await there.names("Pod", "w")
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction",
-                "metadata": {"name": name, "namespace": "default"}}  # fmt: skip
-    with pytest.raises(ApiError, match="disruption budget"):
-        await there.evict(eviction)
-    await there.change("PodDisruptionBudget", "b", spec={"minAvailable": 2})
-    await trio.sleep(10)
-    await there.evict(eviction)
-    await trio.sleep(10)
-    assert name not in await there.names("Pod", "w")
-
-
 @spec(
     "DisruptionController should observe that the PodDisruptionBudget status is not updated for unmanaged pods"  # noqa: E501
 )

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import test_specs_api
 import test_specs_apps
+import test_specs_budgets
+import test_specs_garbage
 import test_specs_jobs
+import test_specs_machinery
 import test_specs_nodes
 import test_specs_scheduling
 import test_specs_serving
@@ -19,7 +22,10 @@ COUNTS = re.compile(r"Of (\d+), (\d+) passed\.")
 OF_MODULES = [
     test_specs_api.SPECS,
     test_specs_apps.SPECS,
+    test_specs_budgets.SPECS,
+    test_specs_garbage.SPECS,
     test_specs_jobs.SPECS,
+    test_specs_machinery.SPECS,
     test_specs_nodes.SPECS,
     test_specs_scheduling.SPECS,
     test_specs_serving.SPECS,
