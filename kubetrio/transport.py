@@ -20,6 +20,7 @@ POLL_CLOSED = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 RECEIVE_BYTES = 64 * 1024
 RECORD_BYTES = 16 * 1024  # a read from TLS never gives more
 WRITE_BYTES = 64 * 1024
+NO_TURNS = contextlib.nullcontext()
 NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 KEEPALIVE_S = 15  # as Go's dialer: a peer that is gone without a word is found out
 
@@ -131,16 +132,22 @@ class TlsTransport:
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self.socket = sock
 
-    async def handshake(self) -> None:
+    async def handshake(self, turns: trio.Lock | None = None) -> None:
         """Do the TLS handshake; the caller brings the deadline.
 
+        A step of a handshake takes milliseconds.  Where turns are taken, a round of the event loop
+        has one such step in it, however many clients connect at once.
+
         A peer that speaks HTTP without TLS is told so in its own language, as by Go's server.
+
+        Args:
+            turns: of all handshakes of a listener, None to take none.
 
         Raises:
             OSError: the peer broke it off or does not speak TLS.
         """
         try:
-            await self._handshake()
+            await self._handshake(turns)
         except ssl.SSLError as error:
             if error.reason == "HTTP_REQUEST":
                 with contextlib.suppress(OSError):  # it does not listen either
@@ -149,10 +156,11 @@ class TlsTransport:
                     socket.socket.send(self.socket, NOT_TLS)
             raise
 
-    async def _handshake(self) -> None:
+    async def _handshake(self, turns: trio.Lock | None) -> None:
         while True:
             try:
-                self.socket.do_handshake()
+                async with turns or NO_TURNS:  # who waits for it has it in the next round
+                    self.socket.do_handshake()
             except ssl.SSLWantReadError:
                 await trio.lowlevel.wait_readable(self.socket)
             except ssl.SSLWantWriteError:

@@ -136,3 +136,44 @@ async def test_memory_holds_no_more_than_its_capacity() -> None:
         await trio.testing.wait_all_tasks_blocked()
         assert there.read_nowait(4) == b"xxxx"
     assert here.write_nowait(b"x" * 20) == 4
+
+
+class Shaking:
+    """A socket whose handshake takes two steps; counts those of each round."""
+
+    def __init__(self, rounds: list[int]) -> None:
+        self._rounds = rounds
+        self._steps = 0
+
+    def do_handshake(self) -> None:
+        self._rounds[-1] += 1
+        self._steps += 1
+        if self._steps < 2:
+            raise ssl.SSLWantReadError
+
+    def fileno(self) -> int:
+        raise AssertionError("what is to be read is there")
+
+
+async def test_handshakes_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round of the event loop has one step of them in it, however many clients connect."""
+    rounds = [0]
+
+    class Counting(trio.abc.Instrument):
+        def before_io_wait(self, timeout: float) -> None:
+            del timeout
+            rounds.append(0)
+
+    async def readable(sock: Shaking) -> None:
+        assert sock._steps == 1
+        await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(trio.lowlevel, "wait_readable", readable)
+    turns, counting = trio.Lock(), Counting()
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            transport = TlsTransport(Shaking(rounds))  # type: ignore[arg-type]
+            nursery.start_soon(transport.handshake, turns)
+        trio.lowlevel.add_instrument(counting)
+    trio.lowlevel.remove_instrument(counting)
+    assert (sum(rounds), max(rounds)) == (16, 1)

@@ -84,6 +84,7 @@ class Listener:
         peers: the open connections, counted.
         memory: goes back to the system behind a crowd.
         turns: of requests without credentials.
+        handshakes: held for one step of a TLS handshake.
     """
 
     socket: sockets.socket
@@ -97,6 +98,7 @@ class Listener:
     peers: Connections = field(init=False)
     memory: Memory = field(init=False)
     turns: Turns = field(default_factory=Turns)
+    handshakes: trio.Lock = field(default_factory=trio.Lock)
     date: DateHeader = field(default_factory=DateHeader)
     clock: SweepClock = field(default_factory=SweepClock)
     connections: set[Connection] = field(default_factory=set)
@@ -196,7 +198,7 @@ class Listener:
             shaken = False
             try:
                 with trio.move_on_after(HANDSHAKE_TIMEOUT_S):
-                    await transport.handshake()
+                    await transport.handshake(self.handshakes)
                     shaken = True
             finally:
                 self.peers.failed_handshakes += not shaken
