@@ -15,7 +15,7 @@ from kubetrio.store.errors import StoreClosed, StoreError, StoreUnavailable
 
 PASSES = 8
 """Passes of the loop without an answer that make a time limit: a busy loop is no failed disk."""
-FRESH_S = 0.25  # a question so soon after another gets that one's answer: any client may ask often
+FRESH_S = 0.25  # a question so soon after an answer gets that one: any client may ask often
 
 
 class _Question:
@@ -23,18 +23,28 @@ class _Question:
 
     Attributes:
         put_at: when, by Trio's clock.
+        answered_at: when the answer came.
         answered: set with the answer.
         error: what is wrong, None if nothing is.
         overdue: whether a caller has waited for it in vain.
     """
 
-    __slots__ = ("answered", "error", "overdue", "put_at")
+    __slots__ = ("answered", "answered_at", "error", "overdue", "put_at")
 
     def __init__(self) -> None:
-        self.put_at = trio.current_time()
+        self.put_at = self.answered_at = trio.current_time()
         self.answered = trio.Event()
         self.error: StoreError | None = None
         self.overdue = False
+
+    def tells(self, limit_s: float) -> bool:
+        """Whether its answer tells what a new question would.
+
+        Args:
+            limit_s: seconds that an answer may take.
+        """
+        fresh = trio.current_time() <= self.answered_at + FRESH_S
+        return fresh and not self.overdue and self.answered_at - self.put_at <= limit_s
 
 
 class Prober:
@@ -64,9 +74,7 @@ class Prober:
         if self._closed:
             raise StoreClosed("the store is closed")
         question = self._question
-        if question is None or (
-            question.answered.is_set() and trio.current_time() > question.put_at + FRESH_S
-        ):
+        if question is None or (question.answered.is_set() and not question.tells(limit_s)):
             question = self._question = _Question()
             self._wanted.set()
         left = question.put_at + limit_s - trio.current_time()
@@ -93,6 +101,7 @@ class Prober:
                     await self._ask()
                 except StoreError as error:
                     question.error = error
+                question.answered_at = trio.current_time()
                 question.answered.set()
         finally:
             self._closed = True

@@ -67,6 +67,24 @@ async def test_nobody_waits_for_longer_than_the_limit(autojump_clock: MockClock)
         assert engine.asked == 1
 
 
+async def test_an_answer_is_good_from_when_it_came(autojump_clock: MockClock) -> None:
+    """The checks of a health endpoint ask one behind the other, on a busy server too.
+
+    Not for a check that would not have waited for it.
+    """
+    engine = Engine()
+    async with running(engine) as prober:
+        engine.answers = trio.Event()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(prober.answer, 20.0)
+            await trio.sleep(4 * FRESH_S)
+            engine.answers.set()
+        await prober.answer(20.0)
+        assert engine.asked == 1
+        await prober.answer(2 * FRESH_S)
+        assert engine.asked == 2
+
+
 async def test_it_recovers(autojump_clock: MockClock) -> None:
     """A late answer ends it; the next question is a new one."""
     engine = Engine()
