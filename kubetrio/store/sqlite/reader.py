@@ -256,6 +256,21 @@ class Reader:
             return bool(self._connection.execute(sql.EXISTS_NOW, bounds).get)
         return bool(self._connection.execute(sql.EXISTS_AT, (*bounds, at)).get)
 
+    def sizes(self, keys: Range, most: int) -> tuple[int, int, int]:
+        """How many of the first keys of a range there are now, and bytes of values.
+
+        Args:
+            keys: the range.
+            most: keys that are looked at.
+
+        Returns:
+            The number, the bytes of the largest value, and those of all.
+        """
+        count, largest, total = self._connection.execute(
+            sql.LARGEST, (keys.start, keys.end, most)
+        ).get
+        return count, largest, total
+
     def size(self, key: str) -> int:
         """Bytes of the newest value of a key; 0 without one."""
         size: int | None = self._connection.execute(sql.SIZE, (key,)).get

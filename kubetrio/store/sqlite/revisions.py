@@ -61,6 +61,7 @@ Arguments = TypeVarTuple("Arguments")
 LOG = Log("kubetrio.store")
 
 INLINE_KEYS = 150  # a page of so many values is read on the event loop
+INLINE_READ_BYTES = 768 * 1024  # if they are no larger: a value of a megabyte takes 2 ms and more
 COUNTED_INLINE = 2000  # keys that are counted there: 0.1 ms
 EVENT_BYTES_INLINE = 256 * 1024
 FULL = "the disk is full: only deletions are taken"
@@ -231,7 +232,7 @@ class SqliteStore(SoleWriter):
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
         await self._turn()
-        if (limit and limit <= INLINE_KEYS) or self._few(keys):
+        if self._is_quick(keys, limit, max_bytes):
             return await self._here(lambda reader: reader.range(keys, at, limit, max_bytes))
         return await self._long_read(lambda reader: reader.range(keys, at, limit, max_bytes))
 
@@ -247,7 +248,7 @@ class SqliteStore(SoleWriter):
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
         await self._turn()
-        if (limit and limit <= INLINE_KEYS) or self._few(keys):
+        if self._is_quick(keys, limit, max_bytes):
             return await self._here(
                 lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
             )
@@ -283,8 +284,16 @@ class SqliteStore(SoleWriter):
         """When revisions were made; see `store.past.Retained`."""
         return await self._here(lambda reader: reader.dates(revisions))
 
-    def _few(self, keys: Range) -> bool:
-        return self._count_some(keys, INLINE_KEYS + 1) <= INLINE_KEYS
+    def _is_quick(self, keys: Range, limit: int, max_bytes: int) -> bool:
+        """Whether values are few and small enough to be read on the event loop."""
+        most = limit if 0 < limit <= INLINE_KEYS else INLINE_KEYS + 1
+        try:
+            count, largest, size = self._reader.sizes(keys, most)
+        except apsw.Error as error:
+            raise self._unreadable(error) from error
+        if max_bytes:  # the last value of a page may be beyond it
+            size = min(size, max_bytes + largest)
+        return count <= INLINE_KEYS and size <= INLINE_READ_BYTES
 
     def _count_some(self, keys: Range, most: int) -> int:
         try:

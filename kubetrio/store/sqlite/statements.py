@@ -150,6 +150,7 @@ JOIN_AT = f"SELECT cast(group_concat(v, ?6) AS BLOB) FROM (SELECT substr(r.value
 # How many keys of a page fit: sizes come from the index, no value is read.
 SIZES_NOW = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_NOW})"
 SIZES_AT = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_AT})"
+LARGEST = f"SELECT count(*), coalesce(max(size), 0), coalesce(sum(size), 0) FROM ({LIVE_NOW})"
 EXISTS_NOW = "SELECT EXISTS (SELECT 1 FROM current WHERE key >= ?1 AND key < ?2)"
 EXISTS_AT = """SELECT EXISTS (SELECT 1 FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?3)
     OR EXISTS (SELECT 1 FROM history

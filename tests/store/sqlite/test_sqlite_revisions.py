@@ -36,6 +36,7 @@ from kubetrio.store.sqlite.opening import open_store
 from kubetrio.store.sqlite.reader import UNREAD, Reader
 from kubetrio.store.sqlite.revisions import (
     INLINE_KEYS,
+    INLINE_READ_BYTES,
     READERS,
     SqliteStore,
     StoreConfig,
@@ -555,6 +556,29 @@ async def test_long_ranges_are_read_elsewhere(held: tuple[SqliteStore, Gate]) ->
     joined = await store.join(KEYS, skip=0, separator=b",", max_bytes=1 << 20)
     assert joined.body == b",".join(kv.value for kv in result.items)
     assert len(result.items) == await store.count(KEYS) == INLINE_KEYS + 1
+
+
+async def test_large_values_are_read_elsewhere(held: tuple[SqliteStore, Gate]) -> None:
+    """However few they are; a page of small ones among them is not."""
+    store, gate = held
+    await store.create("k0", value(300))
+    await store.create("k1", value(300))
+    await store.create("k2", value(INLINE_READ_BYTES + 1))
+    answers = Answers()
+    gate.hold(Hold.BEFORE)
+    async with trio.open_nursery() as nursery:
+        large = Range("k2", "k3")
+        nursery.start_soon(answers.note, "range", store.range(KEYS, limit=100, max_bytes=1000))
+        nursery.start_soon(
+            answers.note, "join", store.join(large, skip=1, separator=b",", max_bytes=1000)
+        )
+        await wait_all_tasks_blocked()
+        assert answers.seen == []
+        assert len((await store.range(KEYS, limit=2, max_bytes=1000)).items) == 2
+        joined = await store.join(Range("k0", "k2"), skip=0, separator=b",", max_bytes=1000)
+        assert joined.count == 2
+        gate.open()
+    assert len(answers.seen) == 2
 
 
 # ---------------------------------------------------------------------- beginning and end
