@@ -240,6 +240,9 @@ class Listing:
             raise self._told(error, resource, options, position) from error
         writer = encoder.list_writer()
         begin = writer.open(ListMeta(resource_version=str(page.revision)))
+        if page.more and len(page.body) > paging.SHARED_BYTES:  # other lists may send the same
+            under_way = self.recent.begin()
+            return begin, RestOfList(pager, writer, under_way=under_way, first=page)
         begin += await pager.written(page, writer)
         if page.more:
             return begin, RestOfList(pager, writer, under_way=self.recent.begin())
@@ -287,6 +290,8 @@ class Listing:
             return None
         if pager.at is None and _fresh(resource, options):
             await self.newest()
+        if pager.at is None:
+            pager.newest = self._store.revision
         request = ListRequest(
             prefix=prefix,
             keys=pager.keys,

@@ -26,6 +26,8 @@ from kubetrio.store.model import JoinResult, KeyValue, Range, RangeResult, Readi
 T = TypeVar("T")
 
 CHUNK_BYTES = 512 * 1024
+SHARED_BYTES = 128 * 1024
+"""Joined objects of more bytes are sent as they were read, without a copy."""
 SLICE_BYTES = 8 * 1024  # stored bytes that are encoded in one turn: about 1 ms
 SELECT_KEYS = 100  # objects read at a time, to look which are selected: few enough for no thread
 SELECT_BYTES = 1024 * 1024  # and their size, but for the last one
@@ -124,6 +126,10 @@ class Pager:
         turns: of all lists.
         reads: counts what is read.
         recent: what lists that are under way have read, None to read alone.
+
+    Attributes:
+        newest: a revision that the first read without one may be of, if that is known: lists that
+            begin at the same one read their first page together.
     """
 
     def __init__(
@@ -144,6 +150,7 @@ class Pager:
         self.keys = keys
         self.at = at
         self.more = True
+        self.newest: Revision | None = None
         self._begun = False  # a first read says whether history still has the revision
         self._encoder = encoder
         self._selection = selection
@@ -177,6 +184,11 @@ class Pager:
                 parts.append(writer.items(values))
         return b"".join(parts)
 
+    @property
+    def _alone(self) -> bool:
+        """Whether the next read is not one that other lists may share."""
+        return not self._begun and (self.at is not None or self.newest is None)
+
     async def _joined(self, limit: int, max_bytes: int) -> Page:
         keys, at, encoder = self.keys, self.at, self._encoder
 
@@ -190,12 +202,14 @@ class Pager:
                 max_bytes=max_bytes,
             )
 
-        if self._recent is None or not self._begun:
+        recent = self._recent
+        if recent is None or self._alone:
             result = await read()
-            self._begun = True
         else:
-            asked = (keys, at, encoder.skip, encoder.separator, limit, max_bytes)
-            result = await self._recent.pages.get(asked, read)
+            shape = (encoder.skip, encoder.separator, limit, max_bytes)
+            asked = (keys, at, None if self._begun else self.newest, *shape)
+            result = await recent.pages.get(asked, read, keep=self._begun or recent.under_way)
+        self._begun = True
         self.reads.read(result.count, result.count)
         return Page(result.revision, result.body, (), result.count, result.last_key, result.more)
 
@@ -237,11 +251,14 @@ class Pager:
         async def read() -> RangeResult:
             return await self._store.range(keys, at=at, limit=limit, max_bytes=max_bytes)
 
-        if self._recent is None or not self._begun:
+        recent = self._recent
+        if recent is None or self._alone:
             result = await read()
-            self._begun = True
-            return result
-        return await self._recent.ranges.get((keys, at, limit, max_bytes), read)
+        else:
+            asked = (keys, at, None if self._begun else self.newest, limit, max_bytes)
+            result = await recent.ranges.get(asked, read, keep=self._begun or recent.under_way)
+        self._begun = True
+        return result
 
     def _choose(self, items: Sequence[KeyValue], limit: int) -> Sequence[KeyValue]:
         """What is selected of some objects, at most `limit` of them (0: any number)."""
@@ -276,6 +293,7 @@ class RestOfList:
         writer: has written the beginning.
         pages: what follows, None to read on to the end.
         under_way: says that the list is under way.
+        first: a page that is read and not written.
     """
 
     def __init__(
@@ -284,8 +302,10 @@ class RestOfList:
         writer: ListWriter,
         pages: Pages | None = None,
         under_way: UnderWay | None = None,
+        first: Page | None = None,
     ) -> None:
         self._pager = pager
+        self._first = first
         self._under_way = under_way
         self._body = b""
         self._writer = writer
@@ -311,6 +331,9 @@ class RestOfList:
         return (b"", False) if piece is None else (piece, True)
 
     async def _page(self) -> Page | None:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
         if self._pages is not None:
             return await self._pages.next()
         if not self._pager.more:

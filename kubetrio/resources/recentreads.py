@@ -39,12 +39,13 @@ class Recent(Generic[T]):
     def __len__(self) -> int:
         return len(self._parts)
 
-    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]]) -> T:
+    async def get(self, key: Hashable, make: Callable[[], Awaitable[T]], *, keep: bool = True) -> T:
         """A part, made unless it is there or on its way.
 
         Args:
             key: says which part it is; equal keys are of equal bytes.
             make: reads or makes it.
+            keep: whether it is kept for those who ask later.
 
         Raises:
             BaseException: what `make` raises, in the task that called it.
@@ -54,7 +55,8 @@ class Recent(Generic[T]):
             self._parts.move_to_end(key)
             return part
         part = await self._under_way.get(key, make)
-        self._keep(key, part)
+        if keep:
+            self._keep(key, part)
         return part
 
     def _keep(self, key: Hashable, part: T) -> None:
@@ -105,6 +107,11 @@ class RecentReads:
     def bytes(self) -> int:
         """What they take."""
         return self.pages.bytes + self.ranges.bytes + self.items.bytes
+
+    @property
+    def under_way(self) -> bool:
+        """Whether there are lists that go on for longer."""
+        return self._lists > 0
 
     def begin(self) -> UnderWay:
         """Note a list that goes on for longer; it is over when what is returned is let go of."""

@@ -54,10 +54,9 @@ async def send(wire: Wire, body: bytes, turns: trio.Lock, before: bytes = b"") -
     if len(body) <= WHOLE_BYTES:
         await wire.send(wire.frame(before + body if before else body))
         return
-    at = SLICE_BYTES - len(before)
-    await wire.send(wire.frame(before + body[:at]))
-    for number, begin in enumerate(range(at, len(body), SLICE_BYTES)):
+    for number, begin in enumerate(range(-len(before), len(body), SLICE_BYTES)):
         if not number % STEP_SLICES:
             async with turns:  # who waits for it has it in the next round, and so has its step then
                 pass
-        await wire.send(wire.frame(body[begin : begin + SLICE_BYTES]))
+        part = body[max(begin, 0) : begin + SLICE_BYTES]
+        await wire.send(wire.frame(part if number else before + part))

@@ -28,6 +28,7 @@ from kubetrio.resources.representation import Encoder
 from kubetrio.resources.selection import Selection
 from kubetrio.schema.fieldselectors import FieldSelectors
 from kubetrio.schema.kind import Kind
+from kubetrio.store.model import JoinResult, RangeResult
 from kubetrio.testing.store_model import MemoryStore
 from kubetrio.watch.hub import Hub
 from kubetrio.wire.negotiate import Accepted
@@ -488,3 +489,88 @@ def test_what_is_no_resource_version() -> None:
 
 
 RANGE = "value out of range"
+
+
+# ---------------------------------------------------------------- lists that begin at once
+
+
+class Reads(MemoryStore):
+    """A store whose reads take a round of the event loop; counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    async def join(self, *args: Any, **named: Any) -> JoinResult:
+        """See `Store.join`."""
+        self.reads += 1
+        await trio.lowlevel.checkpoint()
+        return await super().join(*args, **named)
+
+    async def range(self, *args: Any, **named: Any) -> RangeResult:
+        """See `Store.range`."""
+        self.reads += 1
+        await trio.lowlevel.checkpoint()
+        return await super().range(*args, **named)
+
+
+@pytest.fixture
+async def large() -> World:
+    """Three ConfigMaps, each of which is a page."""
+    world = World()
+    world.store = Reads()
+    world.hub = Hub(world.store)
+    world.listing = Listing(world.store, world.hub, 64 * 1024 * 1024)
+    for number in range(3):
+        await world.put(f"c{number}", text="t" * 600_000)
+    return world
+
+
+async def sent(listing: Listing, encoder: Encoder, limit: int = 0) -> list[bytes]:
+    """The pieces of a list."""
+    body, rest = await listing.open(CONFIGMAPS, "ns", ListOptions(limit=limit), encoder)
+    pieces, more = [body], rest is not None
+    while rest is not None and more:
+        body, more = await rest.next()
+        pieces.append(body)
+    return pieces
+
+
+@pytest.mark.parametrize("other_form", [False, True])
+async def test_lists_that_begin_at_once_read_once(large: World, other_form: bool) -> None:
+    """From the first page on; all of them send the same bytes, and nothing is kept behind them."""
+    store, lists = large.store, list[list[bytes]]()
+    assert isinstance(store, Reads)
+    encoder = other(PROTOBUF) if other_form else PLAIN
+    expected = b"".join(await sent(large.listing, encoder))
+    at_first, store.reads = store.reads, 0
+
+    async def ask() -> None:
+        lists.append(await sent(large.listing, encoder))
+
+    large.listing.segments.cache.max_bytes = 0  # from the store
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(ask)
+    assert [b"".join(pieces) for pieces in lists] == [expected] * 8
+    assert store.reads == at_first
+    if not other_form:
+        large_ones = {id(piece) for pieces in lists for piece in pieces if len(piece) > 500_000}
+        assert len(large_ones) == 3
+    assert large.listing.recent.bytes == 0
+
+
+async def test_a_list_shows_what_was_written_before_it_began(large: World) -> None:
+    """Though another one, which began before that, is still reading its first page."""
+    bodies: dict[str, bytes] = {}
+
+    async def ask(name: str) -> None:
+        bodies[name] = b"".join(await sent(large.listing, PLAIN))
+
+    large.listing.segments.cache.max_bytes = 0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, "before")
+        await trio.testing.wait_all_tasks_blocked(0)
+        await large.put("c9")
+        nursery.start_soon(ask, "after")
+    assert b'"c9"' in bodies["after"]

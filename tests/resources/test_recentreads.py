@@ -35,6 +35,23 @@ async def test_a_part_is_made_once(autojump_clock: MockClock) -> None:
     assert len({id(part) for part in parts}) == 1
 
 
+async def test_a_part_may_be_shared_and_not_kept() -> None:
+    """Such as the first one, when no list is under way."""
+    recent, reads = Recent[bytes](100, len), list[bytes]()
+
+    async def make() -> bytes:
+        await trio.lowlevel.checkpoint()
+        reads.append(b"x" * 10)
+        return reads[-1]
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(lambda: recent.get("a", make, keep=False))
+    assert (len(reads), recent.bytes) == (1, 0)
+    await recent.get("a", make)
+    assert (len(reads), recent.bytes) == (2, 10)
+
+
 @pytest.mark.parametrize(("size", "kept"), [(10, 4), (25, 1), (41, 0)])
 async def test_parts_are_bounded_in_bytes(size: int, kept: int) -> None:
     """Those that were asked for longest ago go first; one over the bound is not kept at all."""
