@@ -91,6 +91,8 @@ def _definitions(snapshot: Inspection) -> Iterator[Object]:
 
 def _wrong(row: LogRow, kinds: Kinds, seen: Seen) -> str:
     """What is wrong with a value; empty for nothing."""
+    if not row.intact:
+        return "its value or its key is damaged: the checksum of the row does not match"
     try:
         value = decoded(row.value)
     except ValueError as error:

@@ -149,6 +149,23 @@ class Undecodable(Unreadable):
     """A value is no object that is known: damaged, or of a kind or version that is newer."""
 
 
+class ChecksumMismatch(Unreadable):
+    """A value is not what was written: the disk has changed it.
+
+    Args:
+        key: the key.
+        revision: that wrote the value.
+    """
+
+    def __init__(self, key: str, revision: int) -> None:
+        super().__init__(
+            f"the stored value of {key} at revision {revision} is damaged, its checksum does not "
+            "match: kubetrio verify lists all such values; restore a backup"
+        )
+        self.key = key
+        self.revision = revision
+
+
 class StoreClosed(StoreError):
     """The store is shutting down; nothing of the write was kept."""
 

@@ -32,6 +32,7 @@ from kubetrio.store.past import Past
 from kubetrio.store.remote import FILE_NAME as NOTE_NAME
 from kubetrio.store.remote import left
 from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.checksums import is_intact, is_intact_row
 from kubetrio.store.sqlite.database import FILE_NAME, damaged, read_header, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
@@ -66,6 +67,7 @@ class LogRow(NamedTuple):
         type: what it did.
         value: the stored bytes.
         live: whether that is the newest state of its key.
+        intact: whether it is what was written, by its checksum.
     """
 
     revision: Revision
@@ -73,6 +75,7 @@ class LogRow(NamedTuple):
     type: EventType
     value: bytes
     live: bool
+    intact: bool
 
 
 CHECKS: tuple[tuple[str, str], ...] = (
@@ -85,8 +88,16 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (sql.REPLACED_WITHOUT_HISTORY, "the revision that it replaced is not in the history"),
     (sql.CREATED_OTHERWISE, "its creation, its predecessor and what it did do not agree"),
     (sql.LEASE_IN_THE_FUTURE, "has a time to live, and was never written"),
+    (sql.CURRENT_OF_ANOTHER_CHECKSUM, "its noted checksum is not that of its value"),
+    (sql.HISTORY_OF_ANOTHER_CHECKSUM, "in the history, and its checksum is not that of its value"),
 )
 """What the tables say of each other, and what is said where they do not agree."""
+SINCE = {
+    sql.LEASE_IN_THE_FUTURE: 2,
+    sql.CURRENT_OF_ANOTHER_CHECKSUM: sql.CHECKSUMS_SINCE,
+    sql.HISTORY_OF_ANOTHER_CHECKSUM: sql.CHECKSUMS_SINCE,
+}
+"""Schema versions that have what a check asks for."""
 
 
 @contextmanager
@@ -98,8 +109,13 @@ def readable(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         raise damaged(path, error) from error
+
+
+def _shown(key: bytes) -> str:
+    """A key as text, also one whose bytes are damaged."""
+    return key.decode(errors="backslashreplace")
 
 
 class Inspection:
@@ -123,6 +139,7 @@ class Inspection:
         self._path = path
         self._connection = connection
         self.schema = schema_of(connection)
+        self._sql = sql.reads_of(self.schema)
         self.release = release_of(connection)
         self.revision: Revision = connection.execute(sql.HEAD).get
         self.compacted: Revision = connection.execute(sql.GET_META, ("compacted",)).get
@@ -134,10 +151,14 @@ class Inspection:
         return count
 
     def value(self, key: str) -> bytes | None:
-        """The newest value of a key."""
+        """The newest value of a key.
+
+        Raises:
+            DatabaseUnusable: it is not what was written.
+        """
         with readable(self._path):
-            row: Any = self._connection.execute(sql.GET, (key,)).fetchone()
-        return None if row is None else bytes(row[0])
+            row: Any = self._connection.execute(self._sql.get, (key,)).fetchone()
+        return None if row is None else self.value_of(row[1])
 
     def live(self) -> list[tuple[Revision, str]]:
         """Revisions and keys of what is live, oldest first."""
@@ -146,17 +167,26 @@ class Inspection:
         return [(revision, key) for revision, key in rows]
 
     def value_of(self, revision: Revision) -> bytes:
-        """The value that a revision has written, which is kept."""
+        """The value that a revision has written, which is kept.
+
+        Raises:
+            DatabaseUnusable: it is not what was written.
+        """
         with readable(self._path):
-            row: Any = self._connection.execute(sql.KEY_AND_VALUE, (revision,)).get
-        return bytes(row[1])
+            row: Any = self._connection.execute(self._sql.written, (revision,)).get
+        data, kind, value, created, previous, checksum = row
+        key = _shown(data)
+        if not is_intact_row(checksum, key, kind, value, revision, created, previous):
+            raise damaged(self._path, f"the value of {key} at revision {revision}")
+        return bytes(value)
 
     def values(self, keys: Range) -> Iterator[bytes]:
-        """The newest values of a range."""
+        """The newest values of a range that are what was written."""
         with readable(self._path):
-            rows: Any = self._connection.execute(sql.RANGE_NOW, (keys.start, keys.end, -1))
-            for row in rows:
-                yield row[1]
+            rows: Any = self._connection.execute(self._sql.range_now, (keys.start, keys.end, -1))
+            for _, value, revision, created, previous, checksum, ours in rows:
+                if ours and is_intact(checksum, value, revision, created, previous):
+                    yield value
 
     def faults(self, pulse: Callable[[], None]) -> Iterator[Fault]:
         """What is wrong with the file and its tables.
@@ -175,17 +205,16 @@ class Inspection:
                 if text != "ok":
                     yield Fault(self._path.name, text)
             for statement, what in CHECKS:
-                if self.schema < sql.SCHEMA_VERSION and statement is sql.LEASE_IN_THE_FUTURE:
+                if self.schema < SINCE.get(statement, 1):
                     continue
                 bound = (self.compacted,) if "?1" in statement else ()
-                for number, (key, revision) in enumerate(
-                    self._connection.execute(statement, bound)
-                ):
+                wrong = self._connection.execute(sql.BYTES_OF_KEYS.format(statement), bound)
+                for number, (key, revision) in enumerate(wrong):
                     if number == MOST_FAULTS:
                         yield Fault("further rows", what)
                         break
                     where = f"revision {revision}"
-                    yield Fault(f"{key} at {where}" if key is not None else where, what)
+                    yield Fault(f"{_shown(key)} at {where}" if key is not None else where, what)
         except (apsw.CorruptError, apsw.NotADBError) as error:
             yield Fault(self._path.name, f"cannot be read to its end: {error}")
         finally:
@@ -198,9 +227,13 @@ class Inspection:
             DatabaseUnusable: the file is damaged.
         """
         try:
-            for revision, key, kind, value, live in self._connection.execute(sql.ALL_REVISIONS):
-                yield LogRow(revision, key, EventType(kind), value, bool(live))
-        except (apsw.CorruptError, apsw.NotADBError, ValueError) as error:
+            for row in self._connection.execute(self._sql.all_revisions):
+                revision, data, kind, value, live, created, previous, checksum = row
+                key = _shown(data)
+                intact = is_intact_row(checksum, key, kind, value, revision, created, previous)
+                done = EventType(kind) if intact else EventType.UPDATED
+                yield LogRow(revision, key, done, value, bool(live), intact)
+        except (apsw.CorruptError, apsw.NotADBError) as error:
             raise damaged(self._path, error) from error
 
 

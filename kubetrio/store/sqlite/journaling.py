@@ -15,6 +15,7 @@ import apsw
 from kubetrio.store.model import EventType, Reopen, Revision, unstampable
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite import sync
+from kubetrio.store.sqlite.checksums import Damage
 from kubetrio.store.sqlite.database import PAGE_BYTES
 from kubetrio.store.sqlite.errors import DatabaseUnusable, StoreBroken
 from kubetrio.store.sqlite.journal import Journal, beside
@@ -29,8 +30,15 @@ INLINE_BYTES = 256 * 1024
 class JournalingWriter(Writer):
     """Writes to a journal, as soon as `begin_journal` was called; see `Writer`."""
 
-    def __init__(self, path: Path, *, cache_kib: int, reopen: Reopen = unstampable) -> None:
-        super().__init__(path, cache_kib=cache_kib, reopen=reopen)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        cache_kib: int,
+        reopen: Reopen = unstampable,
+        damage: Damage | None = None,
+    ) -> None:
+        super().__init__(path, cache_kib=cache_kib, reopen=reopen, damage=damage)
         self._path = path
         self._journal: Journal | None = None
         self._log = -1  # descriptor of the write-ahead log

@@ -74,7 +74,7 @@ class Loader:
     def written(self) -> Mapping[str, Revision]:
         """Return what is there, with the revision of each key.  Blocking."""
         rows = self._writer.connection.execute(sql.LIVE_NOW, ("", "\U0010ffff", -1))
-        return {key: revision for key, revision, _ in rows}
+        return {key: revision for key, revision, *_ in rows}
 
     def write(self, values: Iterable[Loaded], now_ms: int) -> None:
         """Write values, whose revisions grow and are above `revision`.  Blocking.

@@ -15,6 +15,7 @@ from kubetrio.env import Env
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import Reopen, unstampable
 from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.checksums import Damage
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.head import Head, left_behind, stopped_at
 from kubetrio.store.sqlite.journaling import JournalingWriter
@@ -84,7 +85,8 @@ def _open(
     space.opening()
     cache_kib = config.cache_kib // (1 if config.journal_bytes else 3)
     kind = JournalingWriter if config.journal_bytes else Writer
-    make = partial(kind, cache_kib=cache_kib, reopen=reopen)
+    damage = Damage()
+    make = partial(kind, cache_kib=cache_kib, reopen=reopen, damage=damage)
     now_ms, journals = int(env.now() * 1000), config.journal_bytes > 0
     note = None if config.accept_data_loss else left_behind(directory)
     stopped = 0 if config.accept_data_loss else stopped_at(directory)
@@ -113,23 +115,25 @@ def _open(
         space.opened()
         try:  # all that it will ever need: later there may be no descriptors
             if config.journal_bytes:
-                readers: list[Reader] = [SharedReader(writer.connection)] * (2 + READERS)
+                readers: list[Reader] = [SharedReader(writer.connection, damage)] * (2 + READERS)
             else:
-                readers = _readers(path, cache_kib, failed)
+                readers = _readers(path, cache_kib, failed, damage)
             copier = database.connect(path)
             failed.callback(copier.close)
         except apsw.Error as error:
             raise database.unusable(path, "opened", error) from error
-        store = SqliteStore(directory, config, env, writer, readers, copier, sync, space, head)
+        store = SqliteStore(
+            directory, config, env, writer, readers, copier, sync, space, head, damage
+        )
         failed.pop_all()
     return store
 
 
-def _readers(path: Path, cache_kib: int, failed: ExitStack) -> list[Reader]:
+def _readers(path: Path, cache_kib: int, failed: ExitStack, damage: Damage) -> list[Reader]:
     """Open a connection for the event loop, those for threads, and one for probes."""
     readers: list[Reader] = []
     for place, cache in enumerate((cache_kib, *[cache_kib // 2] * READERS, PROBE_CACHE_KIB)):
-        readers.append(Reader(path, cache_kib=cache, maps=place == 0))
+        readers.append(Reader(path, cache_kib=cache, maps=place == 0, damage=damage))
         failed.callback(readers[-1].close)
     return readers
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import apsw
 
@@ -26,6 +27,7 @@ from kubetrio.store.model import (
 )
 from kubetrio.store.past import Past
 from kubetrio.store.sqlite import statements as sql
+from kubetrio.store.sqlite.checksums import LOWER, Damage, is_intact, is_intact_row
 from kubetrio.store.sqlite.database import connect
 
 PAGE_PROBE = 4096  # keys looked at, at most, to size one page of a joined list
@@ -58,16 +60,25 @@ class Reader:
             which saves a system call and a copy for each page.  A disk that fails to read a page
             ends the process then, as it ends etcd's.
         frozen: see `database.connect`.
+        damage: is told of values that are not what was written.
     """
 
     shared = False
     """Whether the writer uses the connection too."""
 
     def __init__(
-        self, path: Path, *, cache_kib: int = 8192, maps: bool = False, frozen: bool = False
+        self,
+        path: Path,
+        *,
+        cache_kib: int = 8192,
+        maps: bool = False,
+        frozen: bool = False,
+        damage: Damage | None = None,
     ) -> None:
         self._connection = connect(path, cache_kib=cache_kib, frozen=frozen)
         self._connection.pragma("query_only", 1)
+        self._sql = sql.reads_of(self._connection.execute(sql.SCHEMA_VERSION_FOUND).get)
+        self._damage = damage or Damage()
         self._maps = maps and sys.maxsize > 1 << 32  # 32 bits have no addresses to spare
         self._reads = 0  # of the snapshot that is kept
         self._listed = 0  # bytes that lists have read since the file was mapped
@@ -154,17 +165,23 @@ class Reader:
         """One key, newest or at a revision.
 
         Raises:
+            ChecksumMismatch: its value is not what was written.
             Compacted: history behind `at` is gone.
             FutureRevision: `at` does not exist yet.
         """
         if at is None:
             self._begin()
-            row = self._connection.execute(sql.GET, (key,)).fetchone()
+            row = self._connection.execute(self._sql.get, (key,)).fetchone()
         else:
             with self._one_snapshot():
                 self._snapshot(at)
-                row = self._connection.execute(sql.GET_AT, (key, at)).fetchone()
-        return KeyValue(key, row[0], row[1], row[2]) if row is not None else None
+                row = self._connection.execute(self._sql.get_at, (key, at)).fetchone()
+        if row is None:
+            return None
+        value, revision, created, previous, checksum, ours = row
+        if not ours or not is_intact(checksum, value, revision, created, previous):
+            raise self._damage.found(key, revision)
+        return KeyValue(key, value, revision, created)
 
     def revisions_of(self, key: str) -> list[Past]:
         """Each retained revision of a key, oldest first."""
@@ -196,14 +213,14 @@ class Reader:
             revision = head if at is None else at
             bounds: tuple[Any, ...] = (keys.start, keys.end, limit + 1 if limit else NO_LIMIT)
             if at is None:
-                cursor = self._connection.execute(sql.RANGE_NOW, bounds)
+                cursor = self._connection.execute(self._sql.range_now, bounds)
             else:
-                cursor = self._connection.execute(sql.RANGE_AT, (*bounds, at))
+                cursor = self._connection.execute(self._sql.range_at, (*bounds, at))
             items: list[KeyValue] = []
             size = 0
             if max_bytes:
                 for row in cursor:
-                    items.append(KeyValue(*row))
+                    items.append(self._whole(row, keys))
                     size += len(row[1])
                     if len(items) > limit > 0:
                         break
@@ -212,10 +229,20 @@ class Reader:
                         self._note_listed(size)
                         return RangeResult(revision, items, self._exists(keys.after(row[0]), at))
             else:
-                items = [KeyValue(*row) for row in cursor]
+                items = [self._whole(row, keys) for row in cursor]
         self._note_listed(size)
         more = bool(limit) and len(items) > limit
         return RangeResult(revision, items[:limit] if more else items, more)
+
+    def _whole(self, row: tuple[Any, ...], keys: Range) -> KeyValue:
+        """A row of a range; raises as `get`."""
+        key, value, revision, created, previous, checksum, ours = row
+        if not ours or not is_intact(checksum, value, revision, created, previous):
+            error = self._damage.found(key, revision)
+            if key not in keys:
+                error.key = ""  # the key itself is damaged: reading around it leads nowhere
+            raise error
+        return KeyValue(key, value, revision, created)
 
     def join(
         self,
@@ -240,11 +267,18 @@ class Reader:
                 probe = max(1, min(count - 1, count * max_bytes // total))
             if not count:
                 return JoinResult(revision, b"", 0, "", more=False)
-            joining = sql.JOIN_NOW if at is None else sql.JOIN_AT
-            body: bytes = execute(
-                joining,
-                (keys.start, keys.end, count, *when, skip + 1, separator.decode()),
-            ).get
+            bounds = (keys.start, keys.end, count, *when)
+            joining = self._sql.join_now if at is None else self._sql.join_at
+            row: tuple[Any, ...] = execute(joining, (*bounds, skip + 1, separator.decode())).get
+            left_out = b""
+            if skip:
+                cutting = self._sql.left_out_now if at is None else self._sql.left_out_at
+                left_out = execute(cutting, (*bounds, skip)).get
+            if _is_intact_join(row, count, left_out, len(separator)):
+                body: bytes = row[0]
+            else:
+                items = self.range(keys, at, count).items  # raises with the key of what is damaged
+                body = separator.join([item.value[skip:] for item in items])
             more = self._exists(keys.after(last), at)
         self._note_listed(len(body))
         return JoinResult(revision, body, count, last, more)
@@ -301,6 +335,7 @@ class Reader:
         """Events after a revision and how far they are complete.
 
         Raises:
+            ChecksumMismatch: a value among them, or before one, is not what was written.
             Compacted: history behind `after` is gone.
         """
         with self._one_snapshot():
@@ -311,20 +346,59 @@ class Reader:
             # Bounded by revisions looked at: a watcher of a quiet prefix must not scan for long.
             upto = min(head, after + PAGE_PROBE)
             if keys is None:
-                cursor = self._connection.execute(sql.EVENTS, (after, upto, PAGE_PROBE))
+                cursor = self._connection.execute(self._sql.events, (after, upto, PAGE_PROBE))
             else:
                 cursor = self._connection.execute(
-                    sql.EVENTS_IN, (after, upto, keys.start, keys.end, PAGE_PROBE)
+                    self._sql.events_in, (after, upto, keys.start, keys.end, PAGE_PROBE)
                 )
             events: list[Event] = []
             size = 0
-            for revision, key, kind, value, previous in cursor:
-                events.append(Event(revision, key, EventType(kind), value, previous))
-                size += len(value)
+            for row in cursor:
+                events.append(self._event(row))
+                size += len(row[3])
                 if size >= max_bytes:
-                    upto = revision
+                    upto = row[0]
+                    cursor.close()
                     break
         return events, upto
+
+    def _event(self, row: tuple[Any, ...]) -> Event:
+        """A row of `events`; raises as that."""
+        revision, key, kind, value, before, created, previous, checksum = row[:8]
+        if not is_intact_row(checksum, key, kind, value, revision, created, previous):
+            raise self._damage.found(key, revision)
+        if before is not None:
+            kind_before, created_before, previous_before, checksum_before, ours = row[8:]
+            if not ours or not is_intact_row(
+                checksum_before, key, kind_before, before, previous, created_before, previous_before
+            ):
+                raise self._damage.found(key, previous)
+        return Event(revision, key, EventType(kind), value, before)
+
+
+def _is_intact_join(row: tuple[Any, ...], count: int, left_out: bytes, gap: int) -> bool:
+    """Return whether each value of a list is what was written.
+
+    Args:
+        row: of a statement that joins.
+        count: how many values there are.
+        left_out: what each value begins with, which is not in the list.
+        gap: bytes between two.
+    """
+    body, joined, told = row
+    if joined != count or type(body) is not bytes or type(left_out) is not bytes:
+        return False
+    view, at = memoryview(body), 0
+    skip, begun = len(left_out), crc32(left_out)
+    for number in map(int, told.split()):
+        if number < 0:  # a former release wrote it
+            at += gap - number - skip
+            continue
+        end = at + (number >> 32) - skip
+        if crc32(view[at:end], begun) != number & LOWER:
+            return False
+        at = end + gap
+    return at - gap == len(body)
 
 
 class SharedReader(Reader):
@@ -332,12 +406,15 @@ class SharedReader(Reader):
 
     Args:
         connection: has an open transaction of the writer, or none.
+        damage: as of `Reader`.
     """
 
     shared = True
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, damage: Damage) -> None:
         self._connection = connection
+        self._sql = sql.Reads()
+        self._damage = damage
 
     def close(self) -> None:
         """Keep the connection open, for the writer owns it."""

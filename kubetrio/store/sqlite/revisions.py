@@ -39,6 +39,7 @@ from kubetrio.store.model import (
 )
 from kubetrio.store.past import Past
 from kubetrio.store.sqlite import database
+from kubetrio.store.sqlite.checksums import Damage
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.commits import Commits, Holding
 from kubetrio.store.sqlite.errors import StoreBroken
@@ -67,6 +68,7 @@ EVENT_BYTES_INLINE = 256 * 1024
 FULL = "the disk is full: only deletions are taken"
 PROBED_KEY = "/registry/health"  # what kube-apiserver asks etcd for; never written
 EXPIRED_BYTES = 128 * 1024  # of values that go in one transaction
+UNREADABLE = (apsw.Error, UnicodeDecodeError)  # the latter of keys whose bytes are damaged
 READERS = 2  # threads that read long ranges at the same time
 
 
@@ -97,6 +99,7 @@ class SqliteStore(SoleWriter):
         sync: FileSync | None,
         space: Space,
         head: Head,
+        damage: Damage,
     ) -> None:
         self._path = directory / database.FILE_NAME
         self._env = env
@@ -137,6 +140,7 @@ class SqliteStore(SoleWriter):
         )
         self._space = space
         self._head = head
+        self._damage = damage
         self._broken: StoreBroken | None = None
         self._broke = trio.Event()
         self._recent = Recent(config.recent_bytes)
@@ -177,6 +181,11 @@ class SqliteStore(SoleWriter):
                 ),
                 Gauge("kubetrio_storage_full", "1 while the disk is full.", self._space.full),
                 Gauge(
+                    "kubetrio_storage_damaged_values",
+                    "Stored values that were found damaged since start.",
+                    self._damage.values,
+                ),
+                Gauge(
                     "kubetrio_storage_wal_bytes",
                     "Bytes of the write-ahead log.",
                     self._maintenance.log_bytes,
@@ -197,7 +206,7 @@ class SqliteStore(SoleWriter):
             return
         try:
             await self._env.run_blocking(self._probing.reread, PROBED_KEY)
-        except apsw.Error as error:
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
         await self._commits.settled()
 
@@ -221,7 +230,7 @@ class SqliteStore(SoleWriter):
                 return await self._here(lambda reader: reader.get(key, None))
             try:
                 known = self._reader.get(key, None)
-            except apsw.Error as error:
+            except UNREADABLE as error:
                 raise self._unreadable(error) from error
             if known is not None:
                 self._recent.keep(known)
@@ -298,12 +307,12 @@ class SqliteStore(SoleWriter):
     def _count_some(self, keys: Range, most: int) -> int:
         try:
             return self._reader.count_some(keys, most)
-        except apsw.Error as error:
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
 
-    def _unreadable(self, error: apsw.Error) -> StoreError:
+    def _unreadable(self, error: apsw.Error | UnicodeDecodeError) -> StoreError:
         """What an error of the engine means to those who read."""
-        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
             return database.damaged(self._path, error)
         return StoreUnavailable(str(error))
 
@@ -312,7 +321,7 @@ class SqliteStore(SoleWriter):
         await self._turn()
         try:
             result = read(self._reader)
-        except apsw.Error as error:
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
         if not (self._reader.apart or self._shared):
             await self._commits.settled()
@@ -326,13 +335,13 @@ class SqliteStore(SoleWriter):
                 try:
                     with trio.CancelScope(shield=True):  # the thread has the connection
                         return await self._env.run_blocking(read, self._reader)
-                except apsw.Error as error:
+                except UNREADABLE as error:
                     raise self._unreadable(error) from error
         async with self._long_slots:
             reader = self._long_readers.pop()
             try:
                 result = await self._env.run_blocking(read, reader)
-            except apsw.Error as error:
+            except UNREADABLE as error:
                 raise self._unreadable(error) from error
             finally:
                 self._long_readers.append(reader)
@@ -379,7 +388,7 @@ class SqliteStore(SoleWriter):
             return len(known.value)
         try:
             return self._reader.size(key)
-        except apsw.Error as error:
+        except UNREADABLE as error:
             raise self._unreadable(error) from error
 
     @property
@@ -407,7 +416,7 @@ class SqliteStore(SoleWriter):
         async with self._writer_slot:
             try:
                 return self._writer.next_lease()
-            except apsw.Error as error:
+            except UNREADABLE as error:
                 raise self._unreadable(error) from error
 
     def _announce(self, events: Sequence[Event]) -> None:

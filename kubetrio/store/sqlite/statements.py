@@ -11,6 +11,8 @@ Tables
                opened the file.
     migration  schema version, and when each of them came.
 
+Columns `checksum`: see `store.sqlite.checksums`; nothing in rows of schema versions before 3.
+
 State at revision R of a range is `current` rows with rev <= R, and `history` rows with
 rev <= R < until.  A creation touches two trees, an update or deletion three.  Compaction walks
 the log: the row that revision r replaced (`prev_rev`) is dead once r is compacted, and so is r
@@ -26,8 +28,12 @@ Worked example: create a (1), create b (2), update a (3), delete b (4).
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
 APPLICATION_ID = 0x6B747269  # "ktri", in the database header (sqlite.org/pragma.html)
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+CHECKSUMS_SINCE = 3  # schema version
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (
@@ -60,6 +66,10 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
             hole INTEGER NOT NULL,
             PRIMARY KEY (at, rev)
         ) STRICT, WITHOUT ROWID""",
+    ),
+    3: tuple(
+        f"ALTER TABLE {table} ADD COLUMN checksum INTEGER"
+        for table in ("revision", "current", "history")
     ),
 }
 CREATE_BOOKKEEPING = (
@@ -97,17 +107,19 @@ ROLLBACK_TO = "ROLLBACK TO batch"
 HEAD = "SELECT coalesce(max(rev), 0) FROM revision"
 
 # Writes: find what is there, append to the log, move `current` and `history` along.
-FIND = """SELECT c.rev, r.create_rev, c.size, r.value
-    FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
+FIND = """SELECT c.rev, r.create_rev, c.size, r.value, r.prev_rev, c.checksum, r.key = ?1
+    FROM current AS c LEFT JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?1"""
 SIZE = "SELECT size FROM current WHERE key = ?"
 KEY_AND_VALUE = "SELECT key, value FROM revision WHERE rev = ?"
+WRITTEN = """SELECT cast(key AS BLOB), type, value, create_rev, prev_rev, checksum
+    FROM revision WHERE rev = ?"""
 WHAT_WAS_DONE = "SELECT key, type, prev_rev FROM revision WHERE rev = ?"
-APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value)
-    VALUES (?, ?, ?, ?, ?, ?, ?)"""
-ADD_CURRENT = "INSERT INTO current (key, rev, size) VALUES (?, ?, ?)"
-MOVE_CURRENT = "UPDATE current SET rev = ?, size = ? WHERE key = ?"
+APPEND = """INSERT INTO revision (rev, key, type, create_rev, prev_rev, at, value, checksum)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+ADD_CURRENT = "INSERT INTO current (key, rev, size, checksum) VALUES (?, ?, ?, ?)"
+MOVE_CURRENT = "UPDATE current SET rev = ?, size = ?, checksum = ? WHERE key = ?"
 DROP_CURRENT = "DELETE FROM current WHERE key = ?"
-ADD_HISTORY = "INSERT INTO history (key, rev, until, size) VALUES (?, ?, ?, ?)"
+ADD_HISTORY = "INSERT INTO history (key, rev, until, size, checksum) VALUES (?, ?, ?, ?, ?)"
 
 # Leases: rows of older revisions of a key stay until they are due, for few are.
 ADD_LEASE = "INSERT INTO lease (at, rev, hole) VALUES (?, ?, ?)"
@@ -120,12 +132,15 @@ DUE = """SELECT l.at, l.rev, l.hole, c.key, c.size
     ORDER BY l.at, l.rev"""
 
 # Reads.  Each is one statement, so one snapshot, and brings the revision it saw.
-GET = """SELECT r.value, c.rev, r.create_rev
-    FROM current AS c JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?"""
-GET_AT = """SELECT r.value, r.rev, r.create_rev FROM (
-        SELECT rev FROM current WHERE key = ?1 AND rev <= ?2
-        UNION ALL SELECT rev FROM history WHERE key = ?1 AND rev <= ?2 AND until > ?2
-    ) AS live JOIN revision AS r ON r.rev = live.rev"""
+# A row that leads to no revision, or to one of another key, is damaged, not absent.  The key of
+# the search is compared: among damaged keys a search may end at another one.
+GET = """SELECT r.value, c.rev, r.create_rev, r.prev_rev, c.checksum, r.key = ?1
+    FROM current AS c LEFT JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?1"""
+GET_AT = """SELECT r.value, live.rev, r.create_rev, r.prev_rev, live.checksum, r.key = ?1 FROM (
+        SELECT rev, checksum FROM current WHERE key = ?1 AND rev <= ?2
+        UNION ALL
+        SELECT rev, checksum FROM history WHERE key = ?1 AND rev <= ?2 AND until > ?2
+    ) AS live LEFT JOIN revision AS r ON r.rev = live.rev"""
 LIVE_BY_REVISION = "SELECT rev, key FROM current ORDER BY rev"
 COUNT = "SELECT count(*) FROM current WHERE key >= ? AND key < ?"
 COUNT_SOME = "SELECT count(*) FROM (SELECT 1 FROM current WHERE key >= ? AND key < ? LIMIT ?)"
@@ -136,17 +151,33 @@ COUNT_AT = """SELECT (SELECT count(*) FROM current WHERE key >= ?1 AND key < ?2 
     + (SELECT count(*) FROM history
         WHERE key >= ?1 AND key < ?2 AND rev <= ?3 AND until > ?3)"""
 
-LIVE_NOW = "SELECT key, rev, size FROM current WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
-LIVE_AT = """SELECT key, rev, size FROM current WHERE key >= ?1 AND key < ?2 AND rev <= ?4
+LIVE_NOW = """SELECT key, rev, size, checksum FROM current
+    WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"""
+LIVE_AT = """SELECT key, rev, size, checksum FROM current
+        WHERE key >= ?1 AND key < ?2 AND rev <= ?4
     UNION ALL
-    SELECT key, rev, size FROM history WHERE key >= ?1 AND key < ?2 AND rev <= ?4 AND until > ?4
+    SELECT key, rev, size, checksum FROM history
+        WHERE key >= ?1 AND key < ?2 AND rev <= ?4 AND until > ?4
     ORDER BY key LIMIT ?3"""
-RANGE_NOW = f"SELECT l.key, r.value, r.rev, r.create_rev FROM ({LIVE_NOW}) AS l JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"  # noqa: E501
-RANGE_AT = f"SELECT l.key, r.value, r.rev, r.create_rev FROM ({LIVE_AT}) AS l JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"  # noqa: E501
+_RANGE = """SELECT l.key, r.value, l.rev, r.create_rev, r.prev_rev, l.checksum, r.key = l.key
+    FROM ({}) AS l LEFT JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"""
+RANGE_NOW, RANGE_AT = _RANGE.format(LIVE_NOW), _RANGE.format(LIVE_AT)
 # The join happens inside SQLite: one call, and no Python between rows, so that a long list in a
-# worker thread does not fight for the interpreter lock.
-JOIN_NOW = f"SELECT cast(group_concat(v, ?5) AS BLOB) FROM (SELECT substr(r.value, ?4) AS v FROM ({LIVE_NOW}) AS l CROSS JOIN revision AS r ON r.rev = l.rev ORDER BY l.key)"  # noqa: E501
-JOIN_AT = f"SELECT cast(group_concat(v, ?6) AS BLOB) FROM (SELECT substr(r.value, ?5) AS v FROM ({LIVE_AT}) AS l CROSS JOIN revision AS r ON r.rev = l.rev ORDER BY l.key)"  # noqa: E501
+# worker thread does not fight for the interpreter lock.  Beside the bytes: how many values they
+# are, and a number for each: its length, and in the lower 32 bits its CRC-32; where that is not
+# known, the length as a negative number.
+_JOIN = """SELECT cast(group_concat(substr(value, {skip}), {by}) AS BLOB), count(*),
+    group_concat(coalesce((size << 32) | (checksum & 4294967295), -size), ' ')
+    FROM (SELECT r.value, l.size, l.checksum
+        FROM ({live}) AS l CROSS JOIN revision AS r ON r.rev = l.rev AND r.key = l.key
+        ORDER BY l.key)"""
+JOIN_NOW = _JOIN.format(live=LIVE_NOW, skip="?4", by="?5")
+JOIN_AT = _JOIN.format(live=LIVE_AT, skip="?5", by="?6")
+# What a list leaves out of its first value, and so of each.
+_LEFT_OUT = """SELECT substr(r.value, 1, {skip}) FROM ({live}) AS l
+    JOIN revision AS r ON r.rev = l.rev ORDER BY l.key LIMIT 1"""
+LEFT_OUT_NOW = _LEFT_OUT.format(live=LIVE_NOW, skip="?4")
+LEFT_OUT_AT = _LEFT_OUT.format(live=LIVE_AT, skip="?5")
 # How many keys of a page fit: sizes come from the index, no value is read.
 SIZES_NOW = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_NOW})"
 SIZES_AT = f"SELECT count(*), coalesce(max(key), ''), coalesce(sum(size), 0) FROM ({LIVE_AT})"
@@ -156,12 +187,11 @@ EXISTS_AT = """SELECT EXISTS (SELECT 1 FROM current WHERE key >= ?1 AND key < ?2
     OR EXISTS (SELECT 1 FROM history
         WHERE key >= ?1 AND key < ?2 AND rev <= ?3 AND until > ?3)"""
 
-EVENTS = """SELECT e.rev, e.key, e.type, e.value, p.value
+_EVENTS = """SELECT e.rev, e.key, e.type, e.value, p.value, e.create_rev, e.prev_rev, e.checksum,
+        p.type, p.create_rev, p.prev_rev, p.checksum, p.key = e.key
     FROM revision AS e LEFT JOIN revision AS p ON p.rev = e.prev_rev
-    WHERE e.rev > ? AND e.rev <= ? ORDER BY e.rev LIMIT ?"""
-EVENTS_IN = """SELECT e.rev, e.key, e.type, e.value, p.value
-    FROM revision AS e LEFT JOIN revision AS p ON p.rev = e.prev_rev
-    WHERE e.rev > ? AND e.rev <= ? AND e.key >= ? AND e.key < ? ORDER BY e.rev LIMIT ?"""
+    WHERE e.rev > ? AND e.rev <= ? {}ORDER BY e.rev LIMIT ?"""
+EVENTS, EVENTS_IN = _EVENTS.format(""), _EVENTS.format("AND e.key >= ? AND e.key < ? ")
 
 # Compaction of the log between two revisions, and the target for an age.
 COMPACT_HISTORY = """DELETE FROM history WHERE (key, rev) IN (
@@ -186,9 +216,11 @@ DATE_OF = """SELECT coalesce(r.at + (
         SELECT value FROM meta WHERE name >= 'wall:' AND name <= printf('wall:%020d', r.rev)
         ORDER BY name DESC LIMIT 1), 0) FROM revision AS r WHERE r.rev = ?"""
 COUNT_REVISIONS = "SELECT count(*) FROM revision"
-ALL_REVISIONS = """SELECT r.rev, r.key, r.type, r.value, c.rev IS NOT NULL FROM revision AS r
+ALL_REVISIONS = """SELECT r.rev, cast(r.key AS BLOB), r.type, r.value, c.rev IS NOT NULL,
+        r.create_rev, r.prev_rev, r.checksum FROM revision AS r
     LEFT JOIN current AS c ON c.key = r.key AND c.rev = r.rev ORDER BY r.rev"""
-# Each gives (key or nothing, revision) of the rows that are wrong.
+# Each gives (key or nothing, revision) of the rows that are wrong; keys may be no text any more.
+BYTES_OF_KEYS = "WITH wrong (key, rev) AS ({}) SELECT cast(key AS BLOB), rev FROM wrong"
 MISSING_REVISIONS = """SELECT NULL, before + 1 FROM (
         SELECT rev, lag(rev, 1, ?1) OVER (ORDER BY rev) AS before FROM revision WHERE rev > ?1
     ) WHERE rev != before + 1"""
@@ -214,3 +246,37 @@ CREATED_OTHERWISE = """SELECT r.key, r.rev FROM revision AS r
     WHERE (r.type = 0) != (r.create_rev = r.rev) OR (r.type = 0) != (r.prev_rev IS NULL)
         OR r.create_rev > r.rev OR p.create_rev != r.create_rev OR r.type NOT IN (0, 1, 2)"""
 LEASE_IN_THE_FUTURE = "SELECT NULL, rev FROM lease WHERE rev > (SELECT max(rev) FROM revision)"
+CURRENT_OF_ANOTHER_CHECKSUM = """SELECT c.key, c.rev FROM current AS c
+    JOIN revision AS r ON r.rev = c.rev
+    WHERE r.key = c.key AND c.checksum & 4294967295 IS NOT r.checksum & 4294967295"""
+HISTORY_OF_ANOTHER_CHECKSUM = """SELECT h.key, h.rev FROM history AS h
+    JOIN revision AS r ON r.rev = h.rev
+    WHERE r.key = h.key AND h.checksum & 4294967295 IS NOT r.checksum & 4294967295"""
+
+
+def without_checksums(statement: str) -> str:
+    """Return a read for a database of a schema version that has none of the columns."""
+    return re.sub(r"\b([a-z]+\.)?checksum\b", "NULL", statement)
+
+
+class Reads(NamedTuple):
+    """Statements that read values."""
+
+    get: str = GET
+    get_at: str = GET_AT
+    range_now: str = RANGE_NOW
+    range_at: str = RANGE_AT
+    join_now: str = JOIN_NOW
+    join_at: str = JOIN_AT
+    left_out_now: str = LEFT_OUT_NOW
+    left_out_at: str = LEFT_OUT_AT
+    events: str = EVENTS
+    events_in: str = EVENTS_IN
+    written: str = WRITTEN
+    all_revisions: str = ALL_REVISIONS
+
+
+def reads_of(schema: int) -> Reads:
+    """Return the statements for a database of a schema version."""
+    reads = Reads()
+    return reads if schema >= CHECKSUMS_SINCE else Reads(*map(without_checksums, reads))

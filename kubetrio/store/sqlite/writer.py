@@ -6,16 +6,15 @@ Everything here is synchronous; see `store.sqlite.database`.
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from math import ceil
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from kubetrio.store.errors import KeyExists, KeyMissing, RevisionMismatch, StoreError
+from kubetrio.store.errors import ChecksumMismatch, KeyExists, KeyMissing, RevisionMismatch
 from kubetrio.store.model import (
     Change,
     Event,
@@ -27,16 +26,36 @@ from kubetrio.store.model import (
     reopened,
     unstampable,
 )
+from kubetrio.store.sqlite import checksums
 from kubetrio.store.sqlite import statements as sql
-from kubetrio.store.sqlite.database import BUSY_TIMEOUT_MS, FILE_NAME, closed_on_failure, connect
-from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.journal import Journaled, Record, mark_of
+from kubetrio.store.sqlite.checksums import Damage
+from kubetrio.store.sqlite.database import BUSY_TIMEOUT_MS, closed_on_failure, connect
+from kubetrio.store.sqlite.journal import Journaled, mark_of
+from kubetrio.store.sqlite.journalreplay import replay
 
 T = TypeVar("T")
 Wrote = tuple[T, Sequence[Event]]  # what the writer is answered, and what happened
 
 CACHE_KIB = 16384
 NOTED_JUMP_MS = 1000  # by so much the wall clock moved against that of revisions, when it is noted
+
+
+class _State(NamedTuple):
+    """A key before a write.
+
+    Args:
+        revision: that it is at.
+        created: that created it.
+        size: bytes of its value.
+        value: the value.
+        checksum: of that; None where a former release wrote it.
+    """
+
+    revision: Revision
+    created: Revision
+    size: int
+    value: bytes
+    checksum: int | None
 
 
 class Writer:
@@ -50,6 +69,7 @@ class Writer:
         path: database file.
         cache_kib: page cache, KiB.
         reopen: opens the hole of complete bytes, so that a deletion is stamped.
+        damage: is told of values that are not what was written.
 
     Attributes:
         connection: the connection.
@@ -60,9 +80,15 @@ class Writer:
     """
 
     def __init__(
-        self, path: Path, *, cache_kib: int = CACHE_KIB, reopen: Reopen = unstampable
+        self,
+        path: Path,
+        *,
+        cache_kib: int = CACHE_KIB,
+        reopen: Reopen = unstampable,
+        damage: Damage | None = None,
     ) -> None:
         self._reopen = reopen
+        self._damage = damage or Damage()
         self.connection = connect(path, synchronous="NORMAL", cache_kib=cache_kib)
         self._execute = self.connection.execute
         self.wal_pages = 0
@@ -160,17 +186,21 @@ class Writer:
         key: str,
         kind: EventType,
         created: Revision,
-        before: tuple[Revision, int] | None,
+        before: _State | None,
         stamped: bytes,
+        checksum: int,
     ) -> None:
         """Add a row to the log, under the next revision."""
         revision = self.revision + 1
-        previous = before[0] if before else None
+        previous = before.revision if before else None
+        total = checksums.of_row(key, int(kind), checksum)
         self._execute(
-            sql.APPEND, (revision, key, int(kind), created, previous, self.newest_ms, stamped)
+            sql.APPEND,
+            (revision, key, int(kind), created, previous, self.newest_ms, stamped, total),
         )
         if before:
-            self._execute(sql.ADD_HISTORY, (key, before[0], revision, before[1]))
+            replaced = (key, before.revision, revision, before.size, before.checksum)
+            self._execute(sql.ADD_HISTORY, replaced)
         self.revision = revision
 
     def create(self, key: str, value: Stamped, ttl_ms: int = 0) -> Wrote[KeyValue]:
@@ -186,28 +216,38 @@ class Writer:
         """
         revision = self.revision + 1
         stamped = value.at(revision)
+        checksum = checksums.of_value(stamped, revision, revision, None)
         try:
-            self._execute(sql.ADD_CURRENT, (key, revision, len(stamped)))
+            self._execute(sql.ADD_CURRENT, (key, revision, len(stamped), checksum))
         except apsw.ConstraintError:
             row = self._execute(sql.FIND, (key,)).fetchone()
             if row is None:
                 raise  # what is wrong is something else
             raise KeyExists(key, row[0]) from None
-        self._append(key, EventType.CREATED, revision, None, stamped)
+        self._append(key, EventType.CREATED, revision, None, stamped, checksum)
         self._note(EventType.CREATED, key, stamped, value.hole, ttl_ms=ttl_ms)
         if ttl_ms:
             self._lease(value, ttl_ms)
         event = Event(revision, key, EventType.CREATED, stamped, None)
         return KeyValue(key, stamped, revision, revision), (event,)
 
-    def _find(self, key: str, expected: Revision) -> tuple[Revision, int, bytes]:
-        """Create revision, size and bytes of a key that must be at `expected`."""
+    def _find(self, key: str, expected: Revision) -> _State:
+        """A key that must be at `expected`.
+
+        Raises:
+            ChecksumMismatch: its value is not what was written.
+            KeyMissing: it is not there.
+            RevisionMismatch: it is at another revision.
+        """
         row = self._execute(sql.FIND, (key,)).fetchone()
         if row is None:
             raise KeyMissing(key, self.revision)
-        if row[0] != expected:
-            raise RevisionMismatch(key, row[0])
-        return row[1], row[2], row[3]
+        revision, created, size, value, previous, checksum, ours = row
+        if revision != expected:
+            raise RevisionMismatch(key, revision)
+        if not ours or not checksums.is_intact(checksum, value, revision, created, previous):
+            raise self._damage.found(key, revision)
+        return _State(revision, created, size, value, checksum)
 
     def update(
         self, key: str, value: Stamped, expected: Revision, ttl_ms: int = 0
@@ -224,11 +264,13 @@ class Writer:
             KeyMissing: the key is not there.
             RevisionMismatch: the key is at another revision.
         """
-        created, size, previous = self._find(key, expected)
+        before = self._find(key, expected)
+        created, previous = before.created, before.value
         revision = self.revision + 1
         stamped = value.at(revision)
-        self._append(key, EventType.UPDATED, created, (expected, size), stamped)
-        self._execute(sql.MOVE_CURRENT, (revision, len(stamped), key))
+        checksum = checksums.of_value(stamped, revision, created, expected)
+        self._append(key, EventType.UPDATED, created, before, stamped, checksum)
+        self._execute(sql.MOVE_CURRENT, (revision, len(stamped), checksum, key))
         self._note(EventType.UPDATED, key, stamped, value.hole, (expected, previous), ttl_ms)
         if ttl_ms:
             self._lease(value, ttl_ms)
@@ -243,12 +285,14 @@ class Writer:
             expected: revision it must be at.
             last: its last state, where the caller knows where its hole is.
         """
-        created, size, previous = self._find(key, expected)
+        before = self._find(key, expected)
+        previous = before.value
         revision = self.revision + 1
         if last is None:
             last = self._reopen(previous)
         stamped = last.at(revision)
-        self._append(key, EventType.DELETED, created, (expected, size), stamped)
+        checksum = checksums.of_value(stamped, revision, before.created, expected)
+        self._append(key, EventType.DELETED, before.created, before, stamped, checksum)
         self._execute(sql.DROP_CURRENT, (key,))
         self._note(EventType.DELETED, key, stamped, last.hole, (expected, previous))
         return revision, (Event(revision, key, EventType.DELETED, stamped, previous),)
@@ -300,56 +344,12 @@ class Writer:
         Raises:
             DatabaseUnusable: they are not those of this database.
         """
-        revision, mark, records = journaled
-        foreign = (
-            f"the journal is not that of {FILE_NAME}, which ends at revision {self.revision}: "
-            "bring the database back that belongs to it, or move the journal away"
-        )
-        at_first = self.revision
-        if records and (revision > at_first or (revision == at_first and mark != self.identity())):
-            raise DatabaseUnusable(foreign)
-        try:
-            for record in records:
-                if record.type is None:
-                    if record.previous > self.compacted:
-                        self._drop_until(record.previous)
-                        self.compacted = record.previous
-                    continue
-                revision += 1
-                if revision > at_first:
-                    self._replay(record)
-                elif revision == at_first and not self._is_newest(record):
-                    raise DatabaseUnusable(foreign)
-        except DatabaseUnusable:
-            raise
-        except (StoreError, ValueError, zlib.error) as error:
-            raise DatabaseUnusable(foreign) from error
+        replay(self, journaled)
 
     def identity(self) -> int:
         """What tells this database from others of its newest revision."""
         row = self._execute(sql.KEY_AND_VALUE, (self.revision,)).fetchone()
         return mark_of(row[0], row[1]) if row is not None else 0
-
-    def _is_newest(self, record: Record) -> bool:
-        """Whether a record is the write that made the newest revision."""
-        key, kind, previous = self._execute(sql.WHAT_WAS_DONE, (self.revision,)).get
-        if record.type is EventType.CREATED and record.key_and_value()[0] != key:
-            return False
-        return kind == record.type and (previous or 0) == record.previous
-
-    def _replay(self, record: Record) -> None:
-        self.newest_ms = max(self.newest_ms, record.at_ms)
-        revision = self.revision + 1
-        if record.type is EventType.CREATED:
-            key, value = record.key_and_value()
-            self.create(key, reopened(value, record.hole, revision), record.ttl_ms)
-            return
-        key, before = self._execute(sql.KEY_AND_VALUE, (record.previous,)).get or ("", b"")
-        stamped = reopened(record.value(before), record.hole, revision)
-        if record.type is EventType.UPDATED:
-            self.update(key, stamped, record.previous, record.ttl_ms)
-        else:
-            self.delete(key, record.previous, stamped)
 
     def _lease(self, value: Stamped, ttl_ms: int) -> None:
         """Note until when the newest revision stays, and how its value is stamped again."""
@@ -375,8 +375,9 @@ class Writer:
                 if events and size > max_bytes:
                     return True, events
                 max_bytes -= size
-                value = self._find(key, revision)[2]
-                events += self.delete(key, revision, reopened(value, hole, revision))[1]
+                with contextlib.suppress(ChecksumMismatch):  # told; it stays, as all such values
+                    value = self._find(key, revision).value
+                    events += self.delete(key, revision, reopened(value, hole, revision))[1]
             self._execute(sql.DROP_LEASE, (at, revision))
         return len(due) == most, events
 
@@ -384,7 +385,7 @@ class Writer:
         """Drop what only revisions older than `to` can see, in one transaction."""
         self._enter()
         try:
-            self._drop_until(to)
+            self.drop_until(to)
             self._note_compaction(to)
             self._leave()
         except (apsw.Error, OSError):
@@ -392,8 +393,8 @@ class Writer:
             raise
         self.compacted = to
 
-    def _drop_until(self, to: Revision) -> None:
-        """Drop it in the open transaction."""
+    def drop_until(self, to: Revision) -> None:
+        """Drop in the open transaction what only revisions older than `to` can see."""
         bounds = (self.compacted, to)
         for statement in (sql.COMPACT_HISTORY, sql.COMPACT_REPLACED, sql.COMPACT_DELETIONS):
             self._execute(statement, bounds)
