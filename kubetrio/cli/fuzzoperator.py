@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -244,9 +244,39 @@ def _subject(options: argparse.Namespace) -> Subject:
     objects = _manifests(options.objects)
     if options.objects and not objects:
         raise Failure("--objects: there is no object in them")
+    if not objects and not isinstance(kind, str) and options.plan is None:
+        objects = list(_states(options, about, kind))
     if objects:
         about = replace(about, bodies=st.sampled_from(objects))
     return about
+
+
+def _states(options: argparse.Namespace, about: Subject, definition: Object) -> Sequence[Object]:
+    """Objects of a definition that have all its properties, and that a server takes.
+
+    Raises:
+        Failure: the definition cannot be made.
+    """
+    from kubetrio.harness.forking import ForkError
+    from kubetrio.harness.operators.ground import PrepareError, open_ground
+    from kubetrio.harness.operators.walking import covered
+
+    try:
+        with open_ground(_idle, before=about.before) as ground:
+            done = covered(ground, about, definition, options.seed)
+    except (PrepareError, ForkError) as error:
+        raise Failure(f"{options.crd}: {error}") from error
+    if not done.states:
+        say(f"{options.crd}: no object of it is made that a server takes; --objects gives some")
+    elif done.missing:
+        say(f"no object is made that has {', '.join(done.missing)}; --objects gives such ones")
+    return done.states
+
+
+async def _idle(_: object) -> None:
+    import trio
+
+    await trio.sleep_forever()
 
 
 def _plan(given: str | None) -> Plan | None:

@@ -2,7 +2,8 @@
 
 A walk makes an object, changes it through some states, goes back to the first one, and deletes it.
 An operator that is right is, in each state, where it is when the object is made in that state; and
-when the object is gone, so is all that it made.
+when the object is gone, so is all that it made.  The first walks lead from the smallest state to
+states that have all properties of the schema, and back; then others are drawn.
 
 Source: Acto (SOSP 2023), whose oracles are the state of the system by two ways, and recovery.
 """
@@ -10,17 +11,22 @@ Source: Acto (SOSP 2023), whose oracles are the state of the system by two ways,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from kubetrio.env import seeded
+from kubetrio.harness.connecting import ADMIN
 from kubetrio.harness.operators.calls import OPERATOR
+from kubetrio.harness.operators.covering import Covering, covering, reduced, schema_of
 from kubetrio.harness.operators.exploring import Failure, Search
 from kubetrio.harness.operators.ground import Ground, open_ground
 from kubetrio.harness.operators.oracles import ORACLES, Evidence, Finding, Oracle, judge
 from kubetrio.harness.operators.plans import Plan, Step
 from kubetrio.harness.operators.runs import Operator, Run, Terms
+from kubetrio.harness.operators.sampling import Schema
 from kubetrio.harness.operators.scripts import script_of
 from kubetrio.harness.operators.states import differences
 from kubetrio.harness.operators.subjects import NAMES, Object, Subject, subject
@@ -66,12 +72,45 @@ def walk(
     setup = setup or Setup()
     with open_ground(operator, setup=setup, before=about.before, terms=terms) as ground:
         search = WalkSearch(ground, about, oracles, limit_s=limit_s)
-        plan = search.smallest(walks(about), examples, seed)
+        plan = None
+        if bodies is None and isinstance(definition, Mapping):
+            known = covered(ground, about, definition, seed)
+            about = replace(about, bodies=st.sampled_from(known.states) | about.bodies)
+            plan = search.toured(known.states, schema_of(definition), examples)
+        plan = plan or search.smallest(walks(about), examples, seed)
         if plan is None:
             return None
         run, findings = search.judged(plan)
         script = script_of(run.calls, setup, about.before)
         return Failure(plan=plan, findings=findings, run=run, script=script, runs=ground.runs)
+
+
+def covered(
+    ground: Ground, about: Subject, definition: Mapping[str, Any], seed: int = 0
+) -> Covering:
+    """Return states of a custom kind that a server takes and that have all its properties.
+
+    Args:
+        ground: with the server.
+        about: the kind.
+        definition: its CustomResourceDefinition.
+        seed: decides the values.
+    """
+
+    def judge(bodies: Sequence[Object]) -> list[Sequence[str] | None]:
+        path = f"{about.path('')}?dryRun=All"
+        asked = [about.create(f"x-{at}", body) for at, body in enumerate(bodies)]
+        run = ground.run(Plan(steps=tuple(replace(one, path=path) for one in asked)))
+        calls = [one for one in run.calls if one.user == ADMIN.name and one.verb == "create"]
+        return [None if one.done else _fields(one.answer) for one in calls]
+
+    return covering(definition, judge, seeded(seed).rng)
+
+
+def _fields(status: Any) -> list[str]:
+    """The fields for which an object was refused; one empty text where none is named."""
+    causes = (status.get("details") or {}).get("causes") if isinstance(status, dict) else None
+    return [str(one.get("field", "")) for one in causes or ()] or [""]
 
 
 def walks(about: Subject) -> SearchStrategy[Plan]:
@@ -81,8 +120,18 @@ def walks(about: Subject) -> SearchStrategy[Plan]:
         about: the kind of the object.
     """
     return st.lists(about.bodies, min_size=1, max_size=LONGEST_WALK).map(
-        lambda bodies: Plan(steps=(about.create(NAMES[0], bodies[0]), *_changes(about, bodies[1:])))
+        lambda bodies: through(about, bodies)
     )
+
+
+def through(about: Subject, bodies: Sequence[Object]) -> Plan:
+    """Return the walk through some states.
+
+    Args:
+        about: the kind of the object.
+        bodies: the states, one at least.
+    """
+    return Plan(steps=(about.create(NAMES[0], bodies[0]), *_changes(about, bodies[1:])))
 
 
 def _changes(about: Subject, bodies: Sequence[Object]) -> list[Step]:
@@ -114,9 +163,30 @@ class WalkSearch(Search):
         super().__init__(ground, oracles, limit_s=limit_s)
         self._about = about
 
+    def toured(self, states: Sequence[Object], schema: Schema, most: int) -> Plan | None:
+        """Return a small walk that shows a mistake, from the first state to another one.
+
+        Args:
+            states: of the object.
+            schema: of it; what may be left out is, as long as the mistake shows.
+            most: so many walks are tried at most.
+        """
+        tours = [[states[0], other] for other in states[1:]] or [list(states[:1])]
+        for bodies in tours[:most]:
+            if bodies and self._fails(through(self._about, bodies)):
+                small = reduced(bodies, schema, lambda few: self._fails(through(self._about, few)))
+                return through(self._about, small)
+        return None
+
     def judged(self, plan: Plan) -> tuple[Run, Sequence[Finding]]:
-        """Return what happens on a walk, and what of that is wrong."""
+        """Return what happens on a walk, and what of that is wrong.
+
+        Changes that the server refuses are left out of the walk.
+        """
         run = self.run(plan)
+        fewer = _taken(plan, run.answers)
+        if fewer is not plan:
+            return self.judged(fewer)
         findings = judge(Evidence(run, None, OPERATOR.name), self.oracles)
         bodies = [one.body for one in plan.steps if isinstance(one, Request)]
         if len(bodies) > 1:
@@ -138,6 +208,21 @@ class WalkSearch(Search):
             last |= {one["path"].removeprefix("/"): one["value"] for one in patch}
         run = self.run(Plan(steps=(self._about.create(NAMES[0], last),)))
         return run if all(status < 300 for status in run.answers) else None
+
+
+def _taken(plan: Plan, answers: Sequence[int]) -> Plan:
+    """A walk without the changes that were refused; itself where none was, or no object made."""
+    requests = [one for one in plan.steps if isinstance(one, Request)]
+    refused = [one for one, status in zip(requests, answers, strict=False) if status >= 300]
+    if not refused or refused[0] is requests[0]:
+        return plan
+    steps: list[Step] = []
+    for one in plan.steps:
+        if any(one is other for other in refused):
+            steps.pop()  # the rest before it
+        else:
+            steps.append(one)
+    return Plan(steps=tuple(steps))
 
 
 def _only(step: Step) -> Plan:
