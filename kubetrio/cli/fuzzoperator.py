@@ -71,7 +71,7 @@ def add(parser: flags.Parser) -> None:
     parser.add_argument(
         "--quiet", type=duration, metavar="DURATION",
         help="the operator is at rest when it has asked for nothing new for so long (default: "
-        "twice its longest pause on the first walk, 0.25s to 2s)",
+        "three times its longest pause on the first walk, 0.25s to 2s)",
     )  # fmt: skip
     parser.add_argument(
         "--patience", type=duration, default=5.0, metavar="DURATION",

@@ -75,7 +75,8 @@ def walk(
         plan = None
         if bodies is None and isinstance(definition, Mapping):
             known = covered(ground, about, definition, seed)
-            about = replace(about, bodies=st.sampled_from(known.states) | about.bodies)
+            if known.states:
+                about = replace(about, bodies=st.sampled_from(known.states) | about.bodies)
             plan = search.toured(known.states, schema_of(definition), examples)
         plan = plan or search.smallest(walks(about), examples, seed)
         if plan is None:
