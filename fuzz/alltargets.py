@@ -6,11 +6,16 @@ import trio
 from trio.testing import MockClock
 
 from fuzz import (
+    admitted,
     api_model,
+    applied_fields,
+    custom_resources,
+    interleaved,
     lagging_engine,
     machines,
     mutated_requests,
     one_right,
+    stores,
     values,
     wire_bytes,
 )
@@ -64,6 +69,11 @@ TARGETS: dict[str, Target] = {
         *values.TARGETS,
         *wire_bytes.TARGETS,
         *machines.TARGETS,
+        custom_resources.TARGET,
+        applied_fields.TARGET,
+        admitted.TARGET,
+        interleaved.TARGET,
+        *stores.TARGETS,
     )
 }
 """By name."""

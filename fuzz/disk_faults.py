@@ -33,6 +33,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from random import Random  # noqa: TID251  (a type; the generator is seeded)
 from typing import TypeVar
 
 import trio
@@ -320,14 +321,19 @@ def sum_of(counts: Counts, begin: str) -> int:
     return sum(number for what, number in counts.numbers.items() if what.startswith(begin))
 
 
+def try_one(folder: Path, recorded: Sequence[Recorded], counts: Counts, rng: Random) -> None:
+    """Have one operation fail, and lose power behind one, both drawn."""
+    given = rng.choice(recorded)
+    number, fault = rng.choice(list(every_fault(given)))
+    fail(folder, given, number, fault, counts)
+    lose_power(folder, given, counts, frozenset({rng.randint(0, len(given.ops))}))
+
+
 def draw(folder: Path, recorded: Sequence[Recorded], counts: Counts, seed: int, end: float) -> None:
     """Try points at random until a time."""
     rng = seeded(seed).rng
     while monotonic() < end:
-        given = rng.choice(recorded)
-        number, fault = rng.choice(list(every_fault(given)))
-        fail(folder, given, number, fault, counts)
-        lose_power(folder, given, counts, frozenset({rng.randint(0, len(given.ops))}))
+        try_one(folder, recorded, counts, rng)
 
 
 def noted(recorded: Sequence[Recorded], counts: Counts) -> None:

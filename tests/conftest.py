@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
+import examples  # noqa: F401  (its profiles)
 import pytest
 import slowtests
 from hypothesis import settings
@@ -24,9 +25,6 @@ from kubetrio.tls import pki
 
 # What a run says of a commit is the same on each machine; `--hypothesis-profile=explore` (and
 # `tox -e explore`) draws other examples each time, to find what no run has met yet.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.register_profile("long", derandomize=True, deadline=None)
-settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
 # The tests start hundreds of interpreters, and each compiles all of the server, 2.5 s of CPU, where

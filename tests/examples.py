@@ -13,6 +13,10 @@ from hypothesis import settings
 
 T = TypeVar("T", bound=Callable[..., Any])
 
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("long", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+
 PROFILES = ("long", "explore")
 """Profiles that draw all examples."""
 SHARE = 4
