@@ -2,44 +2,26 @@
 
 python -m fuzz --list
 python -m fuzz api json --seconds 60 --seed 1
-python -m fuzz --all --seconds 7200
+python -m fuzz --all --seconds 7200 --json RUN.json --report REPORT.html
 
 Each target gets an equal share of the seconds.  What is found is told with the seed of its round,
 which repeats it: ``python -m fuzz TARGET --rounds 1 --seed SEED``.  At the end come the executions
-of each target.
+of each target.  ``python -m fuzz.report`` makes one page of several runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Sequence
-from time import process_time  # noqa: TID251  (CPU time that is told)
+from functools import partial
+from pathlib import Path
 
+from fuzz import report
 from fuzz.alltargets import TARGETS
-from fuzz.rounds import Target
-from kubetrio.env import monotonic
-
-
-def play(target: Target, seed: int, seconds: float, rounds: int = 0) -> tuple[int, list[str]]:
-    """Play rounds of a target; return the number of executions, and what was found.
-
-    Args:
-        target: which.
-        seed: of the first round.
-        seconds: how long, where no number of rounds is given.
-        rounds: how many; 0 for as many as there is time for.
-    """
-    end, executions, found, number = monotonic() + seconds, 0, [], 0
-    while number < rounds or (not rounds and monotonic() < end):
-        told = target.play(seed + number)
-        executions += told.executions
-        for problem in told.problems[:5]:
-            found.append(f"{target.name} --rounds 1 --seed {seed + number}: {problem[:2000]}")
-            print(found[-1], flush=True)
-        number += 1
-    return executions, found
+from fuzz.runs import as_json, play
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of all targets together")
     parser.add_argument("--rounds", type=int, default=0, help="of each target, without --seconds")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="make a page of the run")
     options = parser.parse_args(arguments)
     if options.list:
         for target in TARGETS.values():
@@ -60,16 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not names:
         parser.error("name targets, or --all")
     logging.disable(logging.CRITICAL)
-    found, rows = [], []
+    ran = []
+    share = options.seconds / len(names)
     for name in names:
-        begin = process_time()
-        share = options.seconds / len(names)
-        executions, some = play(TARGETS[name], options.seed, share, options.rounds)
-        found += some
-        used = process_time() - begin
-        rows.append(f"{name:16} {executions:10d} executions {used:9.1f} CPU s {len(some):4d} found")
-        print(rows[-1], flush=True)
+        tell = partial(print, flush=True)
+        ran.append(play(TARGETS[name], options.seed, share, options.rounds, tell))
+        print(ran[-1].line(), flush=True)
+        # What is known is written after each target, so that a run that is ended leaves it.
+        data = as_json(options.seed, ran)
+        if options.json:
+            options.json.write_text(json.dumps(data, indent=1))
+        if options.report:
+            options.report.write_text(report.page([data]))
     logging.disable(logging.NOTSET)
+    found = [text for one in ran for text in one.found]
+    rows = [one.line() for one in ran]
     print("\n" + "\n".join([*rows, f"seed {options.seed}, {len(found)} findings", *found]))
     return 1 if found else 0
 

@@ -12,31 +12,39 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import process_time  # noqa: TID251  (CPU time that is told)
 from typing import Any
 
 import orjson
 
 from fuzz.alltargets import TARGETS
+from fuzz.runs import facts
 from kubetrio.auth.rbac import matching
 from kubetrio.flow.gate import Gate
-from kubetrio.machinery import quantity
+from kubetrio.machinery import managedfields, quantity
+from kubetrio.plugins.webhooks import mutating
 from kubetrio.resources import continuetokens, preconditions
 from kubetrio.store.announcing import CommitHooks
+from kubetrio.store.errors import RevisionMismatch
 from kubetrio.store.model import EventType, Stamped
 from kubetrio.store.sqlite.recent import Recent
 from kubetrio.store.sqlite.writer import Writer
+from kubetrio.structural import structure
 from kubetrio.watch.window import Window
 from kubetrio.wire import gojson
 from kubetrio.wire.protowire import ProtobufCodec
 
 LIMIT_S = 60.0  # of CPU, for one bug
 EVERY = 7  # of calls, where a bug is not always there
+
+CUSTOM = ("custom resources",)
 
 Plant = Callable[["Planting"], None]
 
@@ -225,6 +233,31 @@ def _quantity_order(plant: Planting) -> None:
     plant.function(quantity._aligned, aligned)  # noqa: SLF001  (planted)
 
 
+def _unknown_kept(plant: Planting) -> None:
+    plant.function(structure.prune, lambda *_: [])
+
+
+def _forced_apply(plant: Planting) -> None:
+    def on_apply(former: Any, live: Any, config: Any, write: Any, **_: Any) -> Any:
+        return former(live, config, write, force=True)
+
+    plant.function(managedfields.on_apply, on_apply)
+
+
+def _asked_once(plant: Planting) -> None:
+    plant.method(mutating._Memory, "changed", lambda *_: None)  # noqa: SLF001  (planted)
+
+
+def _lost_comparison(plant: Planting) -> None:
+    def find(former: Any, self: Any, key: str, expected: int) -> Any:
+        try:
+            return former(self, key, expected)
+        except RevisionMismatch as error:
+            return former(self, key, error.winner)
+
+    plant.method(Writer, "_find", find)
+
+
 BUGS: dict[str, Bug] = {
     bug.name: bug
     for bug in (
@@ -246,6 +279,12 @@ BUGS: dict[str, Bug] = {
         Bug(
             "order of quantities", "A negative one is its amount.", _quantity_order, ("quantities",)
         ),
+        Bug("unknown kept", "Custom resources are not pruned.", _unknown_kept, CUSTOM),
+        Bug("forced apply", "Each apply is one with force.", _forced_apply, ("apply",)),
+        Bug("asked once", "No webhook is asked again.", _asked_once, ("admission",)),
+        Bug("stale read of many", "As above, of clients at once.", _stale_read, ("histories",)),
+        Bug("no comparison", "A store replaces any version.", _lost_comparison, ("store",)),
+        Bug("repeat in the hub", "As above, of the hub alone.", _watch_repeat, ("watch",)),
     )
 }
 """By name."""
@@ -294,17 +333,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("bugs", nargs="*", metavar="BUG")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--told", action="store_true", help="what targets say of each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     options = parser.parse_args(arguments)
     logging.disable(logging.CRITICAL)
-    missed = 0
+    missed, bugs = 0, []
     print(f"{'bug':30} {'found by':12} {'executions':>10} {'CPU s':>7} {'seed':>5}")
     for name in options.bugs or BUGS:
         found = find(BUGS[name], options.seed)
         missed += not found.by
         by = found.by or "nothing"
+        numbers = {"by": found.by, "executions": found.executions, "cpu_s": found.cpu_s}
+        bugs.append({"name": name, "what": BUGS[name].what, **numbers})
         row = f"{name:30} {by:12} {found.executions:10d} {found.cpu_s:7.1f} {found.seed:5d}"
         print(row + (f"\n    {found.told[:400]}" if options.told else ""), flush=True)
     logging.disable(logging.NOTSET)
+    if options.json:
+        data = {"what": "planted", "facts": facts(), "seed": options.seed, "bugs": bugs}
+        options.json.write_text(json.dumps(data, indent=1))
     return 1 if missed else 0
 
 
