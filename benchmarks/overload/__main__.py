@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import process, rows_overload
+from benchmarks import facts, process, rows_overload
 from benchmarks.errors import BenchError
 from benchmarks.overload import scene
 from benchmarks.subjects import Kubetrio
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             with rows_overload.mixed_server(subject) as run:
                 outcome = scene.play(run, script)
+            outcome = dataclasses.replace(outcome, facts=facts.gather(Path(folder)))
         except (BenchError, OSError) as error:
             print(f"failed: {error}")
             return 1

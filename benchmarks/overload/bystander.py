@@ -12,6 +12,7 @@ import dataclasses
 import gc
 import os
 import select
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks import tools
@@ -44,13 +45,22 @@ class BystanderSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Latencies in milliseconds of the requests of a phase, and how many were not answered."""
+    """Latencies in milliseconds of the requests of a phase, and how many were not answered.
+
+    Args:
+        requests: how many.
+        failed: how many were not answered with 200.
+        p50_ms, p99_ms, max_ms: latencies.
+        course: seconds since the beginning of the phase, and the longest request that was due in
+            that second.
+    """
 
     requests: int
     failed: int
     p50_ms: float
     p99_ms: float
     max_ms: float
+    course: Sequence[tuple[float, float]] = ()
 
 
 class Bystander:
@@ -65,6 +75,8 @@ class Bystander:
         self._connection: Connection | None = None
         self._taken: list[int] = []
         self._failed = 0
+        self._begun = 0
+        self._course: dict[int, int] = {}
 
     def ask(self, due: int) -> int:
         """One request that was due at a time, which is when it counts from; the time now."""
@@ -85,18 +97,23 @@ class Bystander:
             self._connection.close()
             self._connection = None
         self._taken.append(taken)
+        second = (due - self._begun) // 10**9
+        self._course[second] = max(taken, self._course.get(second, 0))
         return now
 
     def phase(self) -> Phase:
         """What came since the last one."""
         taken, failed = sorted(self._taken), self._failed
-        self._taken, self._failed = [], 0
+        course = [(float(second), longest / 1e6) for second, longest in self._course.items()]
+        self._taken, self._failed, self._course = [], 0, {}
+        self._begun = perf_counter_ns()
         return Phase(
             requests=len(taken),
             failed=failed,
             p50_ms=quantile_ms(taken, 0.5),
             p99_ms=quantile_ms(taken, 0.99),
             max_ms=quantile_ms(taken, 1.0),
+            course=course,
         )
 
     def run(self) -> None:

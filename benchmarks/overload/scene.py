@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks import levels, process, requests, tools
 from benchmarks.clock import perf_counter, sleep
@@ -18,6 +18,7 @@ from benchmarks.subjects import Running
 from benchmarks.tools import Tool
 
 SAMPLED_S = 0.2
+MEMORY_EACH_S = 1.0  # of its course
 HONEST_EVERY_MS = 10.0
 READYZ_EVERY_MS = 100.0
 BACK_MB = 20.0
@@ -62,6 +63,8 @@ class Outcome:
         attack_s: seconds of the attack, with its beginning.
         tally: what the attackers met.
         kept: the keeper's result, None without.
+        memory: seconds since the beginning of the attack, and resident memory of the server in MB.
+        facts: of the machine, where they were asked for.
     """
 
     calm: Phase
@@ -77,6 +80,8 @@ class Outcome:
     attack_s: float
     tally: Mapping[str, int]
     kept: KeeperResult | None
+    memory: Sequence[tuple[float, float]] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def grown_mb(self) -> float:
@@ -124,7 +129,7 @@ def play(run: Running, script: Script) -> Outcome:
         begin, cpu = perf_counter(), process.cpu_seconds(run.pids)
         for tool in attackers:
             tool.tell({})
-        most_files = _sampled(run, attackers, script.attack_s)
+        most_files, memory = _sampled(run, attackers, script.attack_s)
         attacked, attacked_readyz = _phases(bystanders)
         lasted = perf_counter() - begin
         share = (process.cpu_seconds(run.pids) - cpu) / lasted
@@ -156,6 +161,7 @@ def play(run: Running, script: Script) -> Outcome:
             attack_s=lasted,
             tally=dict(tally),
             kept=kept,
+            memory=memory,
         )
 
 
@@ -193,14 +199,20 @@ def _phases(bystanders: Sequence[Tool]) -> list[Phase]:
     return [Phase(**tool.answer()) for tool in bystanders]
 
 
-def _sampled(run: Running, attackers: Sequence[Tool], attack_s: float) -> int:
-    """Wait for the full strength and then for some seconds; the most open files meanwhile."""
-    most = 0
+def _sampled(
+    run: Running, attackers: Sequence[Tool], attack_s: float
+) -> tuple[int, list[tuple[float, float]]]:
+    """Wait for the full strength and then for some seconds; the most open files, and memory."""
+    most, begin = 0, perf_counter()
+    memory: list[tuple[float, float]] = []
     opening = list(attackers)
     until = perf_counter() + attack_s
     while perf_counter() < until:
         sleep(SAMPLED_S)
         most = max(most, process.descriptors(run.pids))
+        at = perf_counter() - begin
+        if not memory or at >= memory[-1][0] + MEMORY_EACH_S:
+            memory.append((round(at, 1), round(process.memory_mb(run.pids), 1)))
         for tool in [tool for tool in opening if tool.said()]:
             tool.answer()
             opening.remove(tool)
@@ -212,7 +224,7 @@ def _sampled(run: Running, attackers: Sequence[Tool], attack_s: float) -> int:
         for tool in set(attackers) - set(opening):
             if tool.said():
                 tool.answer()
-    return most
+    return most, memory
 
 
 def _ended(attackers: Sequence[Tool]) -> Counter[str]:

@@ -56,3 +56,6 @@ def test_a_long_attack_is_written_down(tmp_path: Path):
     written = json.loads(result.read_text())
     assert written["tally"]["connections"] > 0
     assert written["kept"]["problems"] == []
+    assert written["memory"][0][1] > 0
+    assert written["attacked_readyz"]["course"]
+    assert written["facts"]["system"]
