@@ -39,7 +39,7 @@ MERGE = "application/merge-patch+json"
 SETS, REQUESTS = 2, 14  # of one round, and of one set of webhooks
 NAMES, TEAMS = ("x", "y", "z"), ("red", "blue")
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
-LONGEST = 5  # text that the policy lets through
+LONGEST = 3  # text that the policy lets through
 BEGIN = "-"
 CONDITIONS = {
     "": "",

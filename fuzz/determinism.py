@@ -8,8 +8,8 @@ random, with watches, moves of the clock, faults and restarts between them, on a
 on a disk, with all controllers.  One process records it, another one, with another hash seed,
 replays it.  A finding is a byte of an answer or of a watch that differs, or another digest of what
 is stored.  Scripts with findings are kept with --keep.  With --python the interpreters take turns
-at recording, and the others replay, each in a process of its own.  With --light three of four
-scripts are about copies of one server in memory, which need not be opened for each of them.
+at recording, and the others replay, each in a process of its own.  With --light most scripts
+are short ones about copies of one server in memory, which need not be opened for each of them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from kubetrio.harness import Harness, Request, Script, Session, Setup, diff, rec
 from kubetrio.harness.script import ScriptError
 
 BATCH = 20  # scripts of one process
-SEQUENCES = 3
+SEQUENCES, SHORT = 3, 1  # of a script, and of one about a copy
 LENGTH = 6  # requests about one object
 PROTOBUF_SHARE = 0.15
 DISK_SHARE = 0.2  # of scripts whose server has SQLite
-WHOLE_EACH = 4  # with --light: one of so many scripts is not about a copy
+WHOLE_EACH = 20  # with --light: one of so many scripts is not about a copy
 LONGEST_MOVE_S = 7200
 COPY_S = 600.0  # of the real clock, for one script
 DEFINED = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -157,16 +157,16 @@ async def recorded(server: Harness) -> tuple[Script, str]:
     """Draw a script and do it; return it with the digest of what is stored."""
     async with record(server) as session:
         await define(session)
-        await _drawn(session, server.setup.seed)
+        await _drawn(session, server.setup.seed, SEQUENCES)
         return session.script, await server.digest()
 
 
-async def _drawn(session: Session, seed: int) -> None:
+async def _drawn(session: Session, seed: int, sequences: int) -> None:
     """Draw the requests of a script and do them."""
     known = corpus()
     mutator = Mutator(seeded(seed).rng, known)
     recorder = Recorder(session, mutator, known)
-    for _ in range(SEQUENCES):
+    for _ in range(sequences):
         await recorder.between()
         area = Area(
             mutator=mutator,
@@ -203,7 +203,7 @@ async def _copied(what: str, folder: Path, seeds: Sequence[int], server: Harness
 async def _of_copy(what: str, folder: Path, seed: int, server: Harness) -> Played:
     if what == RECORD:
         async with record(server) as session:
-            await _drawn(session, seed)
+            await _drawn(session, seed, SHORT)
             script, store = session.script, await server.digest()
     else:
         script, store = await replay(Script.load(folder / f"{seed}-{RECORD}.json"), server)
@@ -292,8 +292,8 @@ def compare(folder: Path, one: Played, other: Played) -> list[str]:
     return lines
 
 
-def prove(plan: Plan) -> tuple[int, list[str]]:
-    """Record and replay scripts; return the number of their steps, and what differs."""
+def prove(plan: Plan) -> Iterator[tuple[int, int, list[str]]]:
+    """Record and replay scripts; yield after each batch their number, their steps and findings."""
     steps, findings, folder = 0, [], plan.folder
     end = plan.seed + plan.scripts
     for number, first in enumerate(range(plan.seed, end, plan.batch)):
@@ -316,9 +316,7 @@ def prove(plan: Plan) -> tuple[int, list[str]]:
             if one.seed not in differing:
                 for what in (RECORD, REPLAY):
                     (folder / f"{one.seed}-{what}.json").unlink(missing_ok=True)
-        done = f"seeds {plan.seed} to {seeds[-1]}"
-        print(f"{done}: {steps} steps, {len(findings)} differences", flush=True)
-    return steps, findings
+        yield seeds[-1] + 1 - plan.seed, steps, findings
 
 
 def version(python: str) -> str:
@@ -356,18 +354,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             light=options.light,
             batch=options.batch,
         )
-        steps, findings = prove(plan)
-    if options.json:
-        data = {
+        about = {
             "what": "determinism",
             "facts": facts(),
             "seed": options.seed,
-            "scripts": options.scripts,
-            "steps": steps,
             "pythons": [version(python) for python in plan.pythons],
-            "differences": findings,
         }
-        options.json.write_text(json.dumps(data, indent=1))
+        findings: list[str] = []
+        for scripts, steps, findings in prove(plan):
+            print(f"{scripts} scripts, {steps} steps, {len(findings)} differences", flush=True)
+            if options.json:
+                data = {**about, "scripts": scripts, "steps": steps, "differences": findings}
+                options.json.write_text(json.dumps(data, indent=1))
     for line in findings:
         print(line)
     if findings:

@@ -54,4 +54,4 @@ def test_one_refusal_refuses() -> None:
     with pytest.raises(Refused):
         validated([quiet, hook("w", mutating=False, does="deny")], CREATE, "-a")
     with pytest.raises(Refused):
-        validated([quiet], CREATE, "-aaaaa")
+        validated([quiet], CREATE, "-aaa")
