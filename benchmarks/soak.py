@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
+import json
 import random  # noqa: TID251  (a seed decides what is listed)
 import re
 import sys
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import load, process, requests, tools
+from benchmarks import facts, load, process, requests, tools
 from benchmarks.clock import perf_counter, sleep
 from benchmarks.endpoint import Endpoint
 from benchmarks.errors import BenchError
@@ -336,6 +337,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0, help="of what is drawn (0)")
     made.add_argument("--work-dir", type=Path, help="where the data directory goes")
     made.add_argument("--server-flag", action="append", default=[], metavar="FLAG")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all intervals there")
     return made
 
 
@@ -345,7 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cache_bytes = options.cache_mib * MIB
     flags = (*FLAGS, f"--cache-size={options.cache_mib}Mi", *options.server_flag)
     rng = random.Random(options.seed)
-    failed = False
+    intervals: list[Interval] = []
+    over: list[str] = []
     with tempfile.TemporaryDirectory(prefix="kubetrio-bench-", dir=options.work_dir) as folder:
         try:
             with Kubetrio(Path(folder), flags).running() as run:
@@ -361,13 +364,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         seen = soak.interval(options.interval, places)
                         places = soak.places()
                         print(seen, flush=True)
+                        intervals.append(seen)
                         for text in broken(seen, cache_bytes, begun, options.slack_mb):
                             print(f"over: {text}", flush=True)
-                            failed = True
+                            over.append(text)
+            if options.json:
+                data = {
+                    "what": "soak",
+                    "facts": facts.gather(Path(folder)),
+                    "seed": options.seed,
+                    "begun_mb": begun,
+                    "allowed_mb": most,
+                    "intervals": [dataclasses.asdict(one) for one in intervals],
+                    "over": over,
+                }
+                options.json.write_text(json.dumps(data, indent=1))
         except (BenchError, OSError) as error:
             print(f"failed: {error}")
             return 1
-    return int(failed)
+    return int(bool(over))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 python -m fuzz.report REPORT.html FILE...
 
 The files are what ``python -m fuzz --json``, ``python -m fuzz.planted --json``,
-``python fuzz/determinism.py --json``, ``python -m benchmarks.overload --json`` and
-``python -m benchmarks --json`` write, in any order and number.  The page needs no other file.
+``python fuzz/determinism.py --json``, ``python -m benchmarks.overload --json``,
+``python -m benchmarks.soak --json`` and ``python -m benchmarks --json`` write, in any order and
+number.  The page needs no other file.
 """
 
 from __future__ import annotations
@@ -149,6 +150,23 @@ def overload(data: Json) -> Iterator[str]:
     yield plot("Longest request of a second", "ms", longest)
 
 
+def soak(data: Json) -> Iterator[str]:
+    """A long load: whether memory stayed within its bound."""
+    intervals, over = data["intervals"], data["over"]
+    seconds = max((one["ended_s"] for one in intervals), default=0.0)
+    yield f"<h2>Soak: {seconds:,.0f} seconds, {len(over):,} times over a bound</h2>"
+    yield _facts({**data["facts"], "seed": data["seed"]})
+    lists, writes = (sum(one[name] for one in intervals) for name in ("lists", "writes"))
+    most = max((one["peak_mb"] for one in intervals), default=0.0)
+    head = ("lists", "writes", "MB at the start", "MB at most", "MB allowed")
+    yield table(head, [(lists, writes, data["begun_mb"], most, data["allowed_mb"])])
+    yield "".join(f"<pre>{escape(text)}</pre>" for text in over)
+    peaks, after = (
+        [(one["ended_s"], one[name]) for one in intervals] for name in ("peak_mb", "memory_mb")
+    )
+    yield plot("Memory of the server", "MB", {"at most": peaks, "behind an interval": after})
+
+
 def benchmarks(data: Json) -> Iterator[str]:
     """Rows of benchmarks, by server."""
     yield f"<h2>Benchmarks: {len(data['rows'])} rows</h2>"
@@ -170,6 +188,7 @@ SECTIONS: dict[str, Callable[[Json], Iterator[str]]] = {
     "planted": planted,
     "determinism": determinism,
     "overload": overload,
+    "soak": soak,
     "rows": benchmarks,
 }
 

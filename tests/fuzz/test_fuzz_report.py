@@ -47,6 +47,11 @@ OVERLOAD = {
     "descriptors": [20, 900, 20], "cpu": 0.8, "tally": {"connections": 500},
     "kept": {"seen": 77, "problems": []}, "memory": [[1, 100.0], [2, 120.0]],
 }  # fmt: skip
+SOAK = {
+    "what": "soak", "facts": FACTS, "seed": 0, "begun_mb": 90.0, "allowed_mb": 180.0, "over": [],
+    "intervals": [{"ended_s": 900.0, "lists": 5000, "writes": 70, "memory_mb": 100.0,
+                   "peak_mb": 130.0, "received_mb": 1.0, "caches": {}}],
+}  # fmt: skip
 ROWS = {
     "scale": "full",
     "rounds": 3,
@@ -80,7 +85,7 @@ class Parsed(HTMLParser):
 
 def test_everything_that_ran_is_on_one_page() -> None:
     """Well formed, without a file from elsewhere, in an order of its own."""
-    text = page([ROWS, OVERLOAD, DETERMINISM, PLANTED, RUN], "0.1.0")
+    text = page([ROWS, SOAK, OVERLOAD, DETERMINISM, PLANTED, RUN], "0.1.0")
     parsed = Parsed(text)
     assert parsed.open == []
     assert parsed.outside == []
@@ -90,9 +95,10 @@ def test_everything_that_ran_is_on_one_page() -> None:
         "Planted bugs: 1 of 2 found",
         "Determinism: 1,000 scripts, 0 differences",
         "Overload: 60 seconds of attack",
+        "Soak: 900 seconds, 0 times over a bound",
         "Benchmarks: 1 rows",
     ]
-    assert text.count("<svg ") == 4
+    assert text.count("<svg ") == 5
     assert "json --seed 8: &lt;b&gt;" in text
     assert "kubetrio 0.1.0: what was run" in text
     assert "CPython 3.13.0" in text
