@@ -12,6 +12,7 @@ import test_specs_garbage
 import test_specs_jobs
 import test_specs_machinery
 import test_specs_nodes
+import test_specs_scaling
 import test_specs_scheduling
 import test_specs_serving
 import test_specs_sets
@@ -27,6 +28,7 @@ OF_MODULES = [
     test_specs_jobs.SPECS,
     test_specs_machinery.SPECS,
     test_specs_nodes.SPECS,
+    test_specs_scaling.SPECS,
     test_specs_scheduling.SPECS,
     test_specs_serving.SPECS,
     test_specs_sets.SPECS,

@@ -446,20 +446,7 @@ async def use(there: Cluster, share: str) -> None:
         )
 
 
-HPA = "Horizontal pod autoscaling (scale resource: CPU)"
 SHAPED = "Horizontal pod autoscaling (non-default behavior)"
-
-
-@spec(f"{HPA} Should scale from 1 pod to 2 pods")
-async def _up(there: Cluster) -> None:
-    await scaled(there, "90%", 1)
-    await until_size(there, 2)
-
-
-@spec(f"{HPA} Should scale from 2 pods to 1 pod")
-async def _down(there: Cluster) -> None:
-    await scaled(there, "20%", 2)
-    await until_size(there, 1)
 
 
 @spec(
