@@ -36,6 +36,7 @@ DATA_FILES = frozenset(
     {
         "kubetrio.db.migration",
         "kubetrio.db",
+        "kubetrio.etcd.table",
         "kubetrio.head",
         "kubetrio.journal",
         "kubetrio.lock",
