@@ -200,10 +200,11 @@ async def test_a_snapshot_that_was_restored_between(
             for name in NAMES:
                 one.put(name)
             snapshot = model.save()
-            async with one.live():
+            async with one.live() as store:
                 for name in NAMES:
                     one.put(name)
-            told = model.revision
+                told = model.revision
+                await store.caught_up(told)
             model.restore(snapshot)
             for name in NAMES:
                 one.put(name)
