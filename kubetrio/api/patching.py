@@ -14,8 +14,8 @@ from typing import Any
 from kubetrio.api import bodies
 from kubetrio.api.request import Request
 from kubetrio.machinery import fielderrors, jsonpatch
-from kubetrio.machinery.names import GroupKind
-from kubetrio.machinery.status import ApiError, bad_request, invalid
+from kubetrio.machinery.names import GroupKind, GroupResource
+from kubetrio.machinery.status import ApiError, bad_request, invalid, not_found
 from kubetrio.resources.operations import Make
 from kubetrio.resources.writes import Sent
 from kubetrio.schema.kind import Kind
@@ -255,7 +255,8 @@ TYPE_META = frozenset({"kind", "apiVersion"})
 def maker(request: Request, resource: Kind, sent: Sent) -> Make:
     """What the patch of a request makes of an object, for `Operations.patch`.
 
-    The patch is read when there is something to patch: whether there is comes first.
+    The patch is read when there is something to patch: whether there is comes first, and for
+    kube-apiserver an object without a uid is not there (handlers/patch.go, `createNewObject`).
 
     Args:
         request: the request; its body is the patch.
@@ -266,6 +267,9 @@ def maker(request: Request, resource: Kind, sent: Sent) -> Make:
 
     def make(old: Object) -> Object:
         nonlocal apply
+        if not old["metadata"].get("uid"):  # what another tool has written is no object to patch
+            info = request.info
+            raise not_found(GroupResource(info.group, info.resource), info.name)
         if apply is None:
             apply = _applier(request, resource)
         return _decode(request, apply(old), resource, sent)

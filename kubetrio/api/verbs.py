@@ -362,11 +362,14 @@ async def delete(writes: Writes, edge: Edge, request: Request, resource: Kind) -
         body = await encoded(edge.off_loop, request, encoder, jsonwire.encode(last))
         return Response(code, body, encoder.content_type)
     meta = last["metadata"]
-    details: Object = {"name": meta["name"]}
+    details: Object = {}
+    if "name" in meta:  # of what another tool has written, members may be missing
+        details["name"] = meta["name"]
     if resource.group:
         details["group"] = resource.group
     details["kind"] = resource.resource
-    details["uid"] = meta["uid"]
+    if "uid" in meta:
+        details["uid"] = meta["uid"]
     return status_response(request, success(details), 200)
 
 

@@ -53,7 +53,7 @@ def _code(package: Path) -> str:
             if path.suffix != ".pyc":
                 numbers = path.stat()
                 digest.update(f"{path.name} {numbers.st_size} {numbers.st_mtime_ns}\n".encode())
-    return digest.hexdigest() if (package / CONVERTING[0]).is_dir() else ""
+    return digest.hexdigest()[:16] if (package / CONVERTING[0]).is_dir() else ""
 
 
 def object_mapping(prefix: str, media_type: str, cipher: Cipher) -> Mapping:

@@ -36,17 +36,17 @@ def check_preconditions(resource: Kind, obj: Object, options: DeleteOptions) -> 
     Raises:
         ApiError: 409, in kube-apiserver's words (which name the kind).
     """
-    meta = obj["metadata"]
+    meta = {"name": "", "uid": "", **obj["metadata"]}  # another tool may have left them out
     if resource.strategy.own_deletion:
         _check_by_resource(resource, meta, options)
         return
     named = GroupResource(resource.stored.group, resource.kind)
-    if options.uid is not None and options.uid != meta.get("uid"):
+    if options.uid is not None and options.uid != meta["uid"]:
         raise conflict(
             named,
             meta["name"],
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
-            f"({meta.get('uid')}). The object might have been deleted and then recreated",
+            f"({meta['uid']}). The object might have been deleted and then recreated",
         )
     version = options.resource_version
     if version is not None and version != meta["resourceVersion"]:

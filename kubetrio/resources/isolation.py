@@ -48,14 +48,18 @@ def keep_immutable_parts(new: Object, old: Object, subresource: str, strategy: S
         strategy: rules of the kind.
     """
     was, meta = old["metadata"], dict(new["metadata"])
-    meta.setdefault("uid", was["uid"])
-    meta["creationTimestamp"] = was["creationTimestamp"]
+    # Another tool may have written an object that lacks a member, which is none of the client's.
+    for name in ("uid", "name"):
+        if name in was:
+            meta.setdefault(name, was[name])
+    meta.pop("creationTimestamp", None)
+    if "creationTimestamp" in was:
+        meta["creationTimestamp"] = was["creationTimestamp"]
     if "deletionTimestamp" in was:  # never removed nor changed; setting one is refused
         meta["deletionTimestamp"] = was["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in was:  # never removed; changing it is refused
         meta.setdefault("deletionGracePeriodSeconds", was["deletionGracePeriodSeconds"])
     meta["resourceVersion"] = was["resourceVersion"]
-    meta.setdefault("name", was["name"])
     meta.pop("selfLink", None)
     result = {**new, "metadata": meta}
     if subresource == "status":

@@ -258,6 +258,8 @@ def _applied(
         nonlocal applying
         if applying is None:
             applying = configuration.read()
+        if live is not None and not live["metadata"].get("uid"):
+            live = None  # as for kube-apiserver, which takes it for one that is not there
         merged = fields.applied(live, applying, force=configuration.force)
         # What did not change is not printed anew: opaque JSON keeps its text.
         report = Report()

@@ -39,14 +39,14 @@ def check_identity(
         ApiError: 409.
     """
     for member, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        value = wanted.get(member)
-        if value and value != meta[member]:
+        value, there = wanted.get(member), meta.get(member, "")
+        if value and value != there:
             raise conflict(
                 resource,
-                meta["name"],
+                key.rpartition("/")[2],
                 f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
                 f"AdditionalErrorMsg: Precondition failed: {label} in precondition: {value}, "
-                f"{label} in object meta: {meta[member]}",
+                f"{label} in object meta: {there}",
             )
 
 

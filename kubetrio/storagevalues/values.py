@@ -227,7 +227,10 @@ class EtcdValues:
         """
         folder = stored.folder
         if not data.startswith(protowire.MAGIC):
-            return self._checked(folder, _read(folder, data))
+            obj = _read(folder, data)
+            if not obj.get("kind"):  # the folder says it, as there
+                obj = {**obj, "kind": folder.kind.kind}
+            return self._checked(folder, obj)
         kind, api_version, name = folder.kind.kind, folder.api_version, stored.type_name
         raw = stored.unwrapped(data)
         if raw is None:

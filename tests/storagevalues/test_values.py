@@ -232,6 +232,15 @@ def test_another_version_is_not_current() -> None:
     assert VALUES.is_current(WIDGETS, b"{}")
 
 
+def test_a_kind_that_is_missing_is_that_of_the_folder() -> None:
+    """As for kube-apiserver; the value is written again with it."""
+    obj = {name: value for name, value in CONFIG_MAP.items() if name != "kind"}
+    data = orjson.dumps(obj)
+    read = orjson.loads(VALUES.from_etcd(KEY, data).at(7))
+    assert read["kind"] == "ConfigMap"
+    assert not AS_JSON.is_current(KEY, data)
+
+
 def test_what_is_no_object_stays_as_it_is() -> None:
     """The server's own keys."""
     assert VALUES.to_etcd("/kubetrio/x", Unstampable(b"anything", b"")) == b"anything"
