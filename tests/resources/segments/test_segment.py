@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubetrio.resources.representation import Ages, Span
 from kubetrio.resources.segments.piece import Piece, squeeze
 from kubetrio.resources.segments.segment import (
     NEVER,
     SPAN_BYTES,
+    SPLICED,
     Edit,
     Items,
     Marks,
@@ -108,6 +111,42 @@ def test_edits_in_the_order_in_which_they_were_made() -> None:
     assert same.form("upper").missing(0, 3) == [0]
     assert same.marked("of").get(2).labels == {"x": "y"}
     assert Edit(0, False, None).make([], 1) is None
+
+
+WRITES = st.dictionaries(
+    st.sampled_from([f"k{number}" for number in range(8)]),
+    st.one_of(st.none(), st.binary(max_size=5)),
+    max_size=6,
+)
+
+
+@given(before=WRITES, writes=st.lists(WRITES, max_size=3))
+def test_what_is_joined_is_edited_as_what_is_not(
+    before: dict[str, bytes | None], writes: list[dict[str, bytes | None]]
+) -> None:
+    """Changes, new keys and deletions, also of keys that are not there, up to an empty segment."""
+    items = {key: item for key, item in sorted(before.items()) if item is not None}
+    apart = joined = Segment(list(items), made(*items.values()), 1)
+    for changes in writes:
+        joined.stored.joined(0, len(joined.keys))
+        apart, joined = apart.edited(changes, 2), joined.edited(changes, 2)
+        assert (joined.keys, joined.size) == (apart.keys, apart.size)
+        count = len(joined.keys)
+        assert joined.stored.parts() == apart.stored.parts()
+        assert [joined.stored.get(at) for at in range(count)] == apart.stored.parts()
+        assert joined.stored.sizes(0, count) == apart.stored.sizes(0, count)
+
+
+def test_an_edit_of_what_is_joined_leaves_it_joined() -> None:
+    """So that a list does not take a segment apart for one write; many are made together."""
+    segment = Segment(["a", "b", "c"], made(b"1", b"2", b"3"), 5)
+    assert segment.stored.joined(0, 3) == b"123"
+    after = segment.edited({"b": b"22", "d": b"4"}, 6)
+    assert after.stored._body == b"12234"
+    assert isinstance(after.stored.joined(0, 4), Piece)
+    many = {f"x{number}": b"y" for number in range(SPLICED + 1)}
+    assert segment.edited(many, 6).stored._body is None
+    assert segment.stored.joined(0, 3) == b"123"
 
 
 def test_halves_and_pairs() -> None:
