@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from kubetrio.crd.customtype import Shared, settled
-from kubetrio.crd.serving import Served, served, what_counts
 from kubetrio.crd.strangers import Strangers
 from kubetrio.env import Env
 from kubetrio.informers.dispatch import Subscription
@@ -37,6 +35,10 @@ from kubetrio.schema.registry import LiveRegistry
 from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Event, EventType, Range, Store
 from kubetrio.store.scan import scan
+
+if TYPE_CHECKING:  # loaded with the first definition: most servers start without any
+    from kubetrio.crd.customtype import Shared
+    from kubetrio.crd.serving import Served
 
 Object = dict[str, Any]
 Converter = Callable[[Object], WaitingConvert | None]
@@ -193,6 +195,8 @@ class CRDController(Reconciler):
         """The kinds of a definition, if they are to be served."""
         if not is_true(definition, "Established"):
             return []
+        from kubetrio.crd.serving import served
+
         name = definition["metadata"]["name"]
         try:
             entry = served(definition, self._converter(definition))
@@ -222,6 +226,8 @@ class CRDController(Reconciler):
     def _serve(self, name: str, definition: Object) -> None:
         before = self._served.get(name)
         if before is not None and is_true(definition, "Established"):
+            from kubetrio.crd.serving import what_counts
+
             before.shared.terminating = is_true(definition, "Terminating")
             if before.said == what_counts(definition):
                 return
@@ -303,6 +309,8 @@ class CRDController(Reconciler):
         self._delays.pop(key, None)
 
     async def _all_settled(self, shared: Shared, kind: Kind) -> bool:
+        from kubetrio.crd.customtype import settled
+
         count = 0
         keys = Range.prefix(kind.storage_prefix)
         with suppress(Unreadable):  # that may be read later

@@ -8,12 +8,15 @@ version.  Then objects are looked at again when they are read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from kubetrio.crd.customtype import Shared
 from kubetrio.informers.dispatch import Dispatcher, Subscription
 from kubetrio.schema.kind import Kind
 from kubetrio.store.model import Event, EventType
 from kubetrio.wire.jsonwire import encode
+
+if TYPE_CHECKING:
+    from kubetrio.crd.customtype import Shared
 
 
 class Strangers:

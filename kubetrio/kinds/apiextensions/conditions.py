@@ -10,9 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubetrio.gotext.text import aggregate
-from kubetrio.kinds.apiextensions.validation.approval import approval_state
-from kubetrio.kinds.apiextensions.validation.definitions import valid_bundle
-from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
 from kubetrio.machinery.fielderrors import invalid, quote
 from kubetrio.machinery.status import Cause
 
@@ -168,7 +165,11 @@ def established(definition: Json) -> Said:
     """What the condition ``Established`` says of a definition whose names were accepted."""
     webhook = (definition["spec"].get("conversion") or {}).get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
-    return BAD_BUNDLE if bundle and not valid_bundle(bundle) else ESTABLISHED
+    if not bundle:
+        return ESTABLISHED
+    from kubetrio.kinds.apiextensions.validation.definitions import valid_bundle
+
+    return ESTABLISHED if valid_bundle(bundle) else BAD_BUNDLE
 
 
 def approval(definition: Json) -> Said | None:
@@ -176,6 +177,8 @@ def approval(definition: Json) -> Said | None:
     group = definition["spec"]["group"]
     if not f".{group}".endswith((".k8s.io", ".kubernetes.io")):
         return None
+    from kubetrio.kinds.apiextensions.validation.approval import approval_state
+
     state, detail = approval_state(definition)
     text = (definition["metadata"].get("annotations") or {}).get("api-approved.kubernetes.io") or ""
     if state == "approved":
@@ -187,6 +190,8 @@ def approval(definition: Json) -> Said | None:
 
 def non_structural(definition: Json) -> Said | None:
     """What ``NonStructuralSchema`` says, None for schemas that are structural."""
+    from kubetrio.kinds.apiextensions.validation.structuralschemas import structural
+
     spec = definition["spec"]
     causes: list[Cause] = []
     if spec.get("preserveUnknownFields"):
