@@ -83,3 +83,23 @@ def test_the_module_is_a_command() -> None:
         timeout=30,
     )
     assert done.stdout == f"kubetrio {__version__}\n"
+
+
+COLLECTIONS = """
+import gc, sys
+from kubetrio.cli import main
+before, threshold = [row["collections"] for row in gc.get_stats()], gc.get_threshold()
+main(["export", "--data-dir", "/dev/null/nowhere"])  # loads what reads objects, and fails
+after = [row["collections"] for row in gc.get_stats()]
+print(sum(after) - sum(before), gc.get_threshold() == threshold)
+"""
+
+
+def test_a_start_is_not_interrupted_by_collections_of_garbage() -> None:
+    """What is made of modules stays; who calls the command line has the thresholds it had."""
+    ran = subprocess.run(
+        [sys.executable, "-c", COLLECTIONS], capture_output=True, text=True, check=True
+    )
+    collections, restored = ran.stdout.split()
+    assert int(collections) <= 2
+    assert restored == "True"
