@@ -15,8 +15,8 @@ from benchmarks.subjects import Running, Subject, revision_of
 from benchmarks.watchers import WatchResult, WatchSpec
 
 SETTLE_S = 1.0
-LATE = 5  # one watch in so many of the plan begins late: each gets all that was written
-WRITTEN = 2_000  # before they begin
+NAMES, SELECTORS, LATE = 10, 1, 5  # times the watches of the plan
+WRITTEN = 100  # before late ones begin: each gets all of it
 
 
 def _writes(lab: Lab, run: Running, count: int = 0) -> LoadSpec:
@@ -37,11 +37,12 @@ def _cpu_of_a_write(lab: Lab, run: Running) -> float:
     return (process.cpu_seconds(run.pids) - before) * 1e3 / written.answered
 
 
-def _beside(each: str) -> Callable[[Lab, Subject], Opened]:
+def _beside(each: str, times: int) -> Callable[[Lab, Subject], Opened]:
     """Writes beside watches that want none of them.
 
     Args:
         each: query of a watch, `%d` for its number.
+        times: how many, by the watches of the plan.
     """
 
     @contextlib.contextmanager
@@ -49,19 +50,19 @@ def _beside(each: str) -> Callable[[Lab, Subject], Opened]:
         with subject.running(objects=lab.plan.small) as run:
             if not run.pids:
                 raise Unavailable("CPU time needs the process")
-            yield lambda: _round(lab, run, each)
+            yield lambda: _round(lab, run, each, lab.plan.watchers * times)
 
     return opened
 
 
-def _round(lab: Lab, run: Running, each: str) -> Sample:
+def _round(lab: Lab, run: Running, each: str, watchers: int) -> Sample:
     """The writes alone, and beside the watches.
 
     Raises:
         BenchError: a watch got an event.
     """
     path = f"{run.collection}?watch=1&resourceVersion={revision_of(run)}&"
-    spec = WatchSpec(endpoint=run.endpoint, path=path, watchers=lab.plan.watchers, each=each)
+    spec = WatchSpec(endpoint=run.endpoint, path=path, watchers=watchers, each=each)
     alone = _cpu_of_a_write(lab, run)
     with tools.running("watchers", dataclasses.asdict(spec)) as running:
         running.answer()
@@ -71,7 +72,7 @@ def _round(lab: Lab, run: Running, each: str) -> Sample:
         seen = WatchResult(**running.answer())
     if seen.events:
         raise BenchError(f"watches that want nothing got {seen.events} events")
-    return Sample(value=beside, yardstick=alone, note=f"{lab.plan.watchers:,} watches")
+    return Sample(value=beside, yardstick=alone, note=f"{watchers:,} watches")
 
 
 @contextlib.contextmanager
@@ -81,7 +82,7 @@ def _late(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
         def sample() -> Sample:
             path = f"{run.collection}?watch=1&resourceVersion={revision_of(run)}"
             load.run(_writes(lab, run, WRITTEN))
-            watchers = max(1, lab.plan.watchers // LATE)
+            watchers = lab.plan.watchers * LATE
             spec = WatchSpec(endpoint=run.endpoint, path=path, watchers=watchers)
             before, begun = process.cpu_seconds(run.pids), perf_counter()
             with tools.running("watchers", dataclasses.asdict(spec)) as running:
@@ -100,9 +101,9 @@ def _late(lab: Lab, subject: Subject) -> Iterator[Callable[[], Sample]]:
 ROWS = (
     BenchmarkRow(
         name="watch-names",
-        title="CPU of a PUT beside 1,000 watches of other single objects",
+        title="CPU of a PUT beside 10,000 watches of other single objects",
         unit="ms",
-        open=_beside("fieldSelector=metadata.name%3Dother-%d"),
+        open=_beside("fieldSelector=metadata.name%3Dother-%d", NAMES),
         yardstick="alone",
         target=Target("ratio", "<=", 1.2),
     ),
@@ -110,13 +111,13 @@ ROWS = (
         name="watch-selectors",
         title="CPU of a PUT beside 1,000 watches of other labels",
         unit="ms",
-        open=_beside("labelSelector=app%3Dother-%d"),
+        open=_beside("labelSelector=app%3Dother-%d", SELECTORS),
         yardstick="alone",
         target=Target("ratio", "<=", 1.2),
     ),
     BenchmarkRow(
         name="watch-late",
-        title="events/s of 200 watches that begin 2,000 writes late, all at once",
+        title="events/s of 5,000 watches that begin 100 writes late, all at once",
         unit="events/s",
         open=_late,
     ),
