@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from kubetrio.observe.logs import Log
@@ -55,6 +56,10 @@ class CommitHooks:
                 hook(told)
             except Exception as error:  # noqa: BLE001  (logged; the store must go on)
                 self.failures += 1
-                log.error(
-                    error, "a listener of the commit stream failed", stack=True, revision=revision
-                )
+                with suppress(MemoryError):  # the next listener has to be told
+                    log.error(
+                        error,
+                        "a listener of the commit stream failed",
+                        stack=True,
+                        revision=revision,
+                    )

@@ -15,23 +15,26 @@ caller sees "cancelled, yet stored".
 
 from __future__ import annotations
 
-import enum
+import errno
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, NoReturn, TypeVar, TypeVarTuple
+from typing import NoReturn, TypeVar, TypeVarTuple
 
 import apsw
 import outcome
 import trio
 
 from kubetrio.env import Env
+from kubetrio.observe.logs import Log
 from kubetrio.store import errors
 from kubetrio.store.errors import StoreClosed, StoreError, StoreFull, StoreUnavailable
-from kubetrio.store.model import Event, Revision
+from kubetrio.store.model import Event
 from kubetrio.store.sqlite.clock import Clock
 from kubetrio.store.sqlite.errors import StoreBroken
+from kubetrio.store.sqlite.flights import SYNC_ALL, Flight, Holding, Stage, State, Write
 from kubetrio.store.sqlite.space import Space
 from kubetrio.store.sqlite.sync import FileSync
 from kubetrio.store.sqlite.writer import Writer, Wrote
@@ -42,105 +45,13 @@ TURNS_FROM = 6  # writers: to commit twice costs a few of them more than to wait
 FORGETS = 1.02  # by that the quickest sync grows in memory with each one after it
 PATIENCE = 8  # rounds without a write, after which those who stayed behind go alone
 INLINE_BYTES = 256 * 1024  # of values in one transaction that is committed on the event loop
+NO_MEMORY = "the server has no memory for this write, and nothing of it was kept"
+PAUSE_S = 0.05  # in which memory may come back
 
 Change = TypeVarTuple("Change")
+LOG = Log("kubetrio.store")
+
 T = TypeVar("T")
-Apply = Callable[..., Wrote[object]]
-
-
-class Holding(NamedTuple):
-    """Writes that are answered before they are synced.
-
-    Args:
-        prefixes: of their keys.
-        seconds: how long they may wait for a sync; 0 for not at all.
-    """
-
-    prefixes: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-    def takes(self, events: Sequence[Event]) -> bool:
-        """Whether all of a batch may wait."""
-        return self.seconds > 0 and all(event.key.startswith(self.prefixes) for event in events)
-
-
-SYNC_ALL = Holding()
-
-
-class _State(enum.Enum):
-    """Life of a write."""
-
-    WAITING = enum.auto()
-    TAKEN = enum.auto()
-
-
-class _Write:
-    """A queued write and the task that waits for it."""
-
-    __slots__ = ("apply", "arguments", "frees", "size", "state", "task")
-
-    def __init__(
-        self, apply: Apply, arguments: tuple[object, ...], size: int, *, frees: bool
-    ) -> None:
-        self.apply = apply
-        self.arguments = arguments
-        self.size = size
-        self.frees = frees
-        self.state = _State.WAITING
-        self.task = trio.lowlevel.current_task()
-
-
-class _Flight:
-    """A batch between its transaction and its answers.
-
-    Attributes:
-        batch: its writes.
-        size: bytes of their values.
-        answers: of the first writes, or of all.
-        events: what was stored.
-        syncing: whether the log is being synced for it.
-        began: since when, by Trio's clock.
-        bug: what went wrong that is no answer.
-        before: newest revision before it.
-        open: whether its transaction is there to be committed.
-    """
-
-    __slots__ = (
-        "_landed", "answers", "batch", "before", "began", "bug",
-        "events", "open", "size", "syncing",
-    )  # fmt: skip
-
-    def __init__(self, batch: Sequence[_Write], before: Revision) -> None:
-        self.batch = batch
-        self.before = before
-        self.open = True
-        self.size = sum(write.size for write in batch)
-        self.answers: list[outcome.Outcome[object]] = []
-        self.events: list[Event] = []
-        self.syncing = False
-        self.began = 0.0
-        self.bug: BaseException | None = None
-        self._landed: trio.Event | None = None
-
-    def fail(self, told: Callable[[], StoreError]) -> None:
-        """Announce nothing: a refusal may rest on a write that is not stored, so it is not told."""
-        self.events.clear()
-        self.answers = [outcome.Error(told()) for _ in self.batch]
-
-    async def wait(self) -> None:
-        """Wait until it has landed."""
-        if self._landed is None:
-            self._landed = trio.Event()
-        await self._landed.wait()
-
-    def answer(self) -> None:
-        """Answer its writers; whatever broke, they get an answer, since nothing can cancel them."""
-        for write, answer in zip(self.batch, self.answers, strict=False):
-            trio.lowlevel.reschedule(write.task, answer)
-        for write in self.batch[len(self.answers) :]:
-            trio.lowlevel.reschedule(write.task, outcome.Error(StoreUnavailable("store failed")))
-        if self._landed is not None:
-            self._landed.set()
 
 
 class Commits:
@@ -184,9 +95,9 @@ class Commits:
         self._clock = clock
         self._before_commit = before_commit
         self._announce = announce
-        self._queue: deque[_Write] = deque()
+        self._queue: deque[Write] = deque()
         self._parked: trio.lowlevel.Task | None = None
-        self._flight: _Flight | None = None
+        self._flight: Flight | None = None
         self._wanted = GATHERED
         self._quickest = math.inf  # of the last syncs, seconds
         self._behind = 0  # of those seen, how many a batch does without
@@ -230,26 +141,44 @@ class Commits:
             raise StoreClosed
         if self._space.full and not frees:
             raise StoreFull
-        write = _Write(apply, arguments, size, frees=frees)
-        queue = self._queue
-        queue.append(write)
-        if self._flight is not None:
-            self._joined = trio.current_time()
-        elif self._sync is not None and len(queue) >= self._wanted and self._may_begin():
-            self._slot.acquire_nowait()
-            self._commit(self._apply())
-        if self._parked is not None:
-            trio.lowlevel.reschedule(self._parked)
-            self._parked = None
+        write = Write(apply, arguments, size, frees=frees)
+        self._queue.append(write)
+        try:
+            self._submitted()
+        except MemoryError:
+            if write.state is State.WAITING:
+                self._queue.remove(write)
+                raise StoreUnavailable(NO_MEMORY) from None
 
         def abort(_: object) -> trio.lowlevel.Abort:
-            if write.state is _State.TAKEN:
+            if write.state is State.TAKEN:
                 return trio.lowlevel.Abort.FAILED
             self._queue.remove(write)
             return trio.lowlevel.Abort.SUCCEEDED
 
         result: T = await trio.lowlevel.wait_task_rescheduled(abort)
         return result
+
+    def _submitted(self) -> None:
+        """Begin a batch if there are enough writes for one, and have the writer look.
+
+        Raises:
+            MemoryError: what was submitted waits, or was taken.
+        """
+        queue = self._queue
+        if self._flight is not None:
+            self._joined = trio.current_time()
+        elif self._sync is not None and len(queue) >= self._wanted and self._may_begin():
+            self._slot.acquire_nowait()
+            try:
+                self._commit(self._apply())
+            except MemoryError:
+                if self._flight is None:
+                    self._slot.release()
+                raise
+        if self._parked is not None:
+            trio.lowlevel.reschedule(self._parked)
+            self._parked = None
 
     def begin_log_anew(self) -> None:
         """Note that the next commit may begin the log anew."""
@@ -278,25 +207,34 @@ class Commits:
         """Commit what is submitted until cancelled; then nothing more is taken."""
         try:
             while True:
-                if self._flight is None:
-                    if trio.current_time() >= self._sync_at:
-                        await self._sync_held()
-                        continue
-                    if not self._queue:
-                        if self._sync_at == math.inf:  # nothing is held back
-                            await self._park()
-                            continue
-                        with trio.move_on_at(self._sync_at):
-                            await self._park()
-                        continue
-                    await self._gather()
-                if self._flight is None:
-                    await self._begin()
-                await self._land()
+                try:
+                    await self._round()
+                except MemoryError as error:  # its writers were told
+                    self._parked = None
+                    LOG.error(error, "The writer of the store has no memory")
+                    await trio.sleep(PAUSE_S)
         finally:
             if self._flight is not None:  # a writer began it just before
                 await self._land()
             self.close()
+
+    async def _round(self) -> None:
+        """Land the batch in flight, or bring one on its way; wait where there is none."""
+        if self._flight is None:
+            if trio.current_time() >= self._sync_at:
+                await self._sync_held()
+                return
+            if not self._queue:
+                if self._sync_at == math.inf:  # nothing is held back
+                    await self._park()
+                    return
+                with trio.move_on_at(self._sync_at):
+                    await self._park()
+                return
+            await self._gather()
+        if self._flight is None:
+            await self._begin()
+        await self._land()
 
     async def _sync_held(self) -> None:
         """Sync what was answered without it.
@@ -345,42 +283,54 @@ class Commits:
         if not self._queue:  # cancelled meanwhile
             self._slot.release()
             return
-        flight = self._apply()
+        try:
+            flight = self._apply()
+        except MemoryError:
+            if self._flight is None:
+                self._slot.release()
+            raise
         if self._takes_microseconds(flight.size):
             self._commit(flight)
             return
         self.log_anew = False
-        if not flight.open:
+        if flight.stage is not Stage.OPEN:
             return
         try:
             self._before_commit()
             with trio.CancelScope(shield=True):  # bounded by the busy time-out of SQLite
                 await self._env.run_blocking(self._writer.commit)
         except BaseException as error:  # noqa: BLE001  (raised behind the answers)
-            self._roll_back(flight, error)
+            self._not_committed(flight, error)
         else:
             self._committed(flight)
 
-    def _take(self) -> list[_Write]:
-        """The next batch: some of the writers, so that the others go on while it is in flight."""
+    def _take(self, flight: Flight) -> None:
+        """Take some of the writers, so that the others go on while they are in flight."""
         queue = self._queue
         most = self._wanted if self._sync is not None else max(GATHERED, len(queue) // 2)
         room = INLINE_BYTES
-        batch: list[_Write] = []
+        batch = flight.batch
         while queue and len(batch) < min(most, MAX_BATCH):
-            room -= queue[0].size
+            write = queue[0]
+            room -= write.size
             if batch and room < 0:
                 break
-            queue[0].state = _State.TAKEN
-            batch.append(queue.popleft())
-        return batch
+            batch.append(write)
+            write.state = State.TAKEN
+            flight.size += write.size
+            queue.popleft()
 
-    def _apply(self) -> _Flight:
-        """Apply the next batch to a transaction; needs the slot."""
+    def _apply(self) -> Flight:
+        """Apply the next batch to a transaction; needs the slot.
+
+        Raises:
+            MemoryError: nothing was taken, if there is no flight.
+        """
         writer = self._writer
-        flight = self._flight = _Flight(self._take(), writer.revision)
+        flight = self._flight = Flight(writer.revision)
         answers, events = flight.answers, flight.events
         try:
+            self._take(flight)
             writer.begin(self._clock.now_ms(), int(self._env.now() * 1000))
             for write in flight.batch:
                 if self._space.full and not write.frees:  # it was queued before
@@ -397,35 +347,62 @@ class Commits:
             self._roll_back(flight, error)
         return flight
 
-    def _commit(self, flight: _Flight) -> None:
+    def _commit(self, flight: Flight) -> None:
         """Commit here and now what takes microseconds."""
-        if not flight.open:
+        if flight.stage is not Stage.OPEN:
             return
         try:
             self._before_commit()
             self._writer.commit()
         except BaseException as error:  # noqa: BLE001  (raised behind the answers)
-            self._roll_back(flight, error)
+            self._not_committed(flight, error)
         else:
             self._committed(flight)
 
-    def _committed(self, flight: _Flight) -> None:
-        if not flight.events or self._sync is None:
-            return
-        if self._holding.takes(flight.events):
-            self._sync_at = min(self._sync_at, trio.current_time() + self._holding.seconds)
-            return
-        self._sync_at = math.inf  # this sync is of all that was written
-        self._sync.start()
-        flight.syncing = True
-        flight.began = trio.current_time()
+    def _committed(self, flight: Flight) -> None:
+        flight.stage = Stage.COMMITTED
+        try:
+            self._begin_sync(flight)
+        except MemoryError as error:
+            if flight.syncing:  # whether the kernel was asked is not known
+                flight.failure = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+                flight.stage = Stage.DECIDED
+                LOG.error(error, "The log could not be synced")
 
-    def _roll_back(self, flight: _Flight, error: BaseException) -> None:
-        self._writer.rollback(flight.before)
-        flight.open = False
+    def _begin_sync(self, flight: Flight) -> None:
+        """Have the disk take a batch, now or later."""
+        if flight.events and self._sync is not None:
+            if self._holding.takes(flight.events):
+                self._sync_at = min(self._sync_at, trio.current_time() + self._holding.seconds)
+            else:
+                self._sync_at = math.inf  # this sync is of all that was written
+                flight.syncing = True
+                self._sync.start()
+                flight.began = trio.current_time()
+        flight.stage = Stage.DECIDED
+
+    def _not_committed(self, flight: Flight, error: BaseException) -> None:
+        """Go on behind a commit that raised, which may be there all the same without memory."""
+        if isinstance(error, MemoryError):
+            try:
+                if self._writer.has_committed():
+                    self._committed(flight)
+                    return
+            except (MemoryError, apsw.Error):
+                flight.bug = error  # nothing is known
+        self._roll_back(flight, error)
+
+    def _roll_back(self, flight: Flight, error: BaseException) -> None:
+        flight.stage = Stage.DECIDED
+        try:
+            self._writer.rollback(flight.before)
+        except MemoryError:  # it may be small, and has to be done
+            self._writer.rollback(flight.before)
         if isinstance(error, apsw.Error | OSError):
             full = self._space.failed(error)
             flight.fail(StoreFull if full else partial(StoreUnavailable, str(error)))
+        elif isinstance(error, MemoryError) and flight.bug is None:
+            flight.fail(partial(StoreUnavailable, NO_MEMORY))
         else:
             flight.bug = error
             flight.answers.clear()
@@ -440,26 +417,39 @@ class Commits:
         flight = self._flight
         if flight is None:
             return  # the queue was empty when its turn came
-        failure: OSError | None = None
-        if flight.syncing and self._sync is not None:
+        if flight.stage is Stage.OPEN:  # there was no memory to go on
+            self._not_committed(flight, MemoryError(NO_MEMORY))
+        elif flight.stage is Stage.COMMITTED:
+            self._committed(flight)
+        failure = flight.failure
+        if failure is not None:
+            pass
+        elif flight.syncing and self._sync is not None:
             try:
                 with trio.CancelScope(shield=True):  # as long as the disk takes
                     await self._sync.wait()
-            except OSError as error:
-                failure = error
-                flight.fail(partial(errors.StoreUndecided, str(error)))  # the log has it
-                self._closed = self.broken = True
+            except (OSError, MemoryError) as error:
+                failure = error if isinstance(error, OSError) else OSError(errno.ENOMEM, str(error))
         else:  # a long queue must not keep the event loop
             await trio.lowlevel.cancel_shielded_checkpoint()
+        if failure is not None:
+            flight.fail(partial(errors.StoreUndecided, str(failure)))  # the log has it
+            self._closed = self.broken = True
         try:
             if flight.events:
                 self.commits += 1
                 self.writes += len(flight.events)
                 self.largest_batch = max(self.largest_batch, len(flight.events))
-                self._announce(flight.events)
+                try:
+                    self._announce(flight.events)
+                except MemoryError:  # before any of it
+                    self._announce(flight.events)
         finally:
             self._flight = None
-            flight.answer()
+            try:
+                flight.answer()
+            except MemoryError:
+                flight.answer()
             self._slot.release()
             self._aim(flight)
         if failure is not None:
@@ -467,7 +457,7 @@ class Commits:
         if flight.bug is not None:
             raise flight.bug
 
-    def _aim(self, flight: _Flight) -> None:
+    def _aim(self, flight: Flight) -> None:
         """Decide how many writes the next batch waits for.
 
         With a quick disk some of the writers stay behind: as many as are made ready while the

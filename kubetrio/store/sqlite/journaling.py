@@ -108,6 +108,14 @@ class JournalingWriter(Writer):
         self._execute(sql.ROLLBACK_TO)
         self._execute(sql.RELEASE)
 
+    def has_committed(self) -> bool:
+        """See `Writer`.
+
+        Raises:
+            MemoryError: with a journal that is not known.
+        """
+        raise MemoryError
+
     def rollback(self, revision: Revision) -> None:
         """See `Writer`; what the journal has stays, also where SQLite gave all of it up."""
         super().rollback(revision)

@@ -63,6 +63,11 @@ class Recent:
         if entry is not None:
             self.bytes -= len(entry.value) + OVERHEAD_BYTES
 
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._entries.clear()
+        self.bytes = 0
+
     def announced(self, events: Sequence[Event]) -> None:
         """Follow a commit: what it wrote of the keys that are kept."""
         for event in events:

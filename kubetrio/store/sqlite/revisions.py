@@ -9,6 +9,7 @@ the other, and wait for a commit that is in flight before they read.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -41,8 +42,9 @@ from kubetrio.store.past import Past
 from kubetrio.store.sqlite import database
 from kubetrio.store.sqlite.checksums import Damage
 from kubetrio.store.sqlite.clock import Clock
-from kubetrio.store.sqlite.commits import Commits, Holding
+from kubetrio.store.sqlite.commits import Commits
 from kubetrio.store.sqlite.errors import StoreBroken
+from kubetrio.store.sqlite.flights import Holding
 from kubetrio.store.sqlite.freeing import FreeingWrites
 from kubetrio.store.sqlite.head import Head, note_stop
 from kubetrio.store.sqlite.leases import Leases
@@ -164,32 +166,27 @@ class SqliteStore(SoleWriter):
 
     def statistics(self) -> SqliteStatistics:
         """A snapshot of numbers."""
+        commits, logged = self._commits, self._maintenance.log_bytes
         return SqliteStatistics(
             revision=self.revision,
             compacted=self._writer.compacted,
-            commits=self._commits.commits,
-            writes=self._commits.writes,
-            largest_batch=self._commits.largest_batch,
+            commits=commits.commits,
+            writes=commits.writes,
+            largest_batch=commits.largest_batch,
             size_bytes=self._path.stat().st_size,
-            queued=self._commits.queued,
+            queued=commits.queued,
             refusing=FULL if self._space.full else "",
             failed_listeners=self._hooks.failures,
             caches=(CacheFill("store/sqlite/recent", len(self._recent), self._recent.bytes),),
             own=(
-                Gauge(
-                    "kubetrio_storage_commits", "Transactions since start.", self._commits.commits
-                ),
+                Gauge("kubetrio_storage_commits", "Transactions since start.", commits.commits),
                 Gauge("kubetrio_storage_full", "1 while the disk is full.", self._space.full),
                 Gauge(
                     "kubetrio_storage_damaged_values",
                     "Stored values that were found damaged since start.",
                     self._damage.values,
                 ),
-                Gauge(
-                    "kubetrio_storage_wal_bytes",
-                    "Bytes of the write-ahead log.",
-                    self._maintenance.log_bytes,
-                ),
+                Gauge("kubetrio_storage_wal_bytes", "Bytes of the write-ahead log.", logged),
             ),
         )
 
@@ -256,14 +253,14 @@ class SqliteStore(SoleWriter):
         max_bytes: int,
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
+
+        def joins(reader: Reader) -> JoinResult:
+            return reader.join(keys, skip, separator, at, limit, max_bytes)
+
         await self._turn()
         if self._is_quick(keys, limit, max_bytes):
-            return await self._here(
-                lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
-            )
-        return await self._long_read(
-            lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes)
-        )
+            return await self._here(joins)
+        return await self._long_read(joins)
 
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
         """Number of keys; see `Store.count`."""
@@ -421,12 +418,24 @@ class SqliteStore(SoleWriter):
 
     def _announce(self, events: Sequence[Event]) -> None:
         newest = events[-1].revision
+        try:
+            self._see(events, newest)
+        except MemoryError:  # each step may be made again
+            self._recent.clear()
+            self._see((), newest)
+        try:
+            self._hooks.tell(events)
+        except MemoryError:  # before the first listener; what listeners raise is caught
+            self._hooks.tell(events)
+        with suppress(MemoryError):  # the next commit looks, too
+            self._maintenance.announced()
+
+    def _see(self, events: Sequence[Event], newest: Revision) -> None:
+        """Have reads see what is durable now."""
         self._head.note(newest)
         self._reader.renew()
         self._recent.announced(events)
         self.arrivals.announce(newest)
-        self._hooks.tell(events)
-        self._maintenance.announced()
 
     # ------------------------------------------------------------------ maintenance
 
@@ -484,10 +493,8 @@ class SqliteStore(SoleWriter):
                     file_bytes = self._writer.pages() * database.PAGE_BYTES
                     self._space.grow(file_bytes, self._writer.open_bytes())
                 self._writer.close()
-            except (
-                apsw.Error,
-                StoreBroken,
-            ) as error:  # what was acknowledged is in the log all the same
+            except (apsw.Error, StoreBroken) as error:
+                # What was acknowledged is in the log all the same.
                 LOG.error(error, "Stopped as by a crash; the next start checks the database")
                 clean = False
         if not clean:

@@ -131,6 +131,12 @@ class Writer:
         self._leave()
         self._marked = True
 
+    def has_committed(self) -> bool:
+        """Whether a commit that raised for want of memory is in the database all the same."""
+        if self.connection.in_transaction:
+            return False
+        return bool(self._execute(sql.HEAD).get == self.revision)
+
     def rollback(self, revision: Revision) -> None:
         """Forget the open transaction; `revision` is the newest committed one."""
         with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
