@@ -150,8 +150,6 @@ class SqliteStore(SoleWriter):
         self._leases = Leases(self._clock, writer.next_lease(), self._next_lease, self._expire)
         self._freeing_writes = FreeingWrites(self._commits, space, self._leases)
 
-    # ------------------------------------------------------------------ state
-
     @property
     def compacted(self) -> Revision:
         """Newest compacted revision."""
@@ -223,7 +221,7 @@ class SqliteStore(SoleWriter):
             return await self._here(lambda reader: reader.get(key, at))
         known = self._recent.get(key)
         if known is None:
-            if not self._reader.apart:
+            if not self._reader.apart or self._commits.broken:
                 return await self._here(lambda reader: reader.get(key, None))
             try:
                 known = self._reader.get(key, None)
@@ -269,7 +267,7 @@ class SqliteStore(SoleWriter):
         if some <= COUNTED_INLINE:
             if at is not None:
                 return await self._here(lambda reader: reader.count(keys, at))
-            if not (self._reader.apart or self._shared):
+            if self._commits.broken or not (self._reader.apart or self._shared):
                 await self._commits.settled()
             return some
         return await self._long_read(lambda reader: reader.count(keys, at))
@@ -320,7 +318,8 @@ class SqliteStore(SoleWriter):
             result = read(self._reader)
         except UNREADABLE as error:
             raise self._unreadable(error) from error
-        if not (self._reader.apart or self._shared):
+        # After a failed sync a new snapshot sees what no disk may have.
+        if self._commits.broken or not (self._reader.apart or self._shared):
             await self._commits.settled()
         return result
 

@@ -404,6 +404,39 @@ async def test_a_failed_sync_ends_the_store(
         assert await store.get("k0") is not None
 
 
+async def test_behind_a_failed_sync_a_new_snapshot_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction renews the snapshot, and then reads would see what no disk may have."""
+    async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+        await store.create("k0", value())
+
+    async def use() -> None:
+        async with open_store(tmp_path, StoreConfig(), seeded(1)) as store:
+            assert await store.get("k0") is not None
+
+            async def wait(_: object) -> None:
+                raise OSError(errno.EIO, "Input/output error")
+
+            monkeypatch.setattr("kubetrio.store.sqlite.sync.WorkerSync.start", lambda _: None)
+            monkeypatch.setattr("kubetrio.store.sqlite.sync.WorkerSync.wait", wait)
+            with pytest.raises(StoreUndecided):
+                await store.create("k1", value())
+            store._reader.renew()
+            for ask in (
+                lambda: store.get("k1"),
+                lambda: store.range(KEYS),
+                lambda: store.count(KEYS),
+                lambda: store.events(after=0, max_bytes=1 << 20),
+            ):
+                with pytest.raises(StoreClosed):
+                    await ask()
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await use()
+    assert caught.group_contains(StoreBroken)
+
+
 async def test_power_may_fail_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was answered is in the files as they were at the last sync."""
     data, left = tmp_path / "data", tmp_path / "left"
