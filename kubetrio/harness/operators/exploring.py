@@ -5,9 +5,10 @@ Needs hypothesis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
@@ -25,6 +26,7 @@ from kubetrio.harness.operators.oracles import ORACLES, Evidence, Finding, Oracl
 from kubetrio.harness.operators.plans import Crash, Plan, Step
 from kubetrio.harness.operators.runs import Operator, Run, Terms
 from kubetrio.harness.operators.scripts import script_of
+from kubetrio.harness.operators.singles import singles
 from kubetrio.harness.operators.subjects import NAMES, Subject, subject
 from kubetrio.harness.script import Inject, Move, Request, Script, Settle
 from kubetrio.harness.setup import Setup
@@ -87,6 +89,8 @@ def explore(
 ) -> Failure | None:
     """Look for a plan by which an operator does something wrong; return the smallest one found.
 
+    Short plans with one disturbance each are tried first; then plans are drawn.
+
     Each plan runs in a copy of one server, on a clock that jumps ahead, and is compared with the
     run in which users do the same and nothing goes wrong.
 
@@ -110,7 +114,10 @@ def explore(
     setup = setup or Setup()
     with open_ground(operator, setup=setup, before=about.before, terms=terms) as ground:
         search = Search(ground, oracles, limit_s=limit_s)
-        plan = search.smallest(plans(about, habits(ground, about, seed)), examples, seed)
+        known = habits(ground, about, seed)
+        plan = search.first(singles(about, known, seeded(seed).rng), examples)
+        if plan is None and search.judgements < examples:
+            plan = search.smallest(plans(about, known), examples - search.judgements, seed)
         if plan is None:
             return None
         run, findings = search.judged(plan)
@@ -168,6 +175,20 @@ class Search:
             # A wrong end is what most mistakes lead to, and says least.
             self._names = names - {"wrong-end"} or names
         return bool(names & self._names)
+
+    @property
+    def judgements(self) -> int:
+        """How many plans were judged."""
+        return len(self._judged)
+
+    def first(self, several: Iterable[Plan], most: int) -> Plan | None:
+        """Return the first plan that shows a mistake, None where none of them does.
+
+        Args:
+            several: the shortest first.
+            most: so many are tried at most.
+        """
+        return next((one for one in islice(several, most) if self._fails(one)), None)
 
     def smallest(self, strategy: SearchStrategy[Plan], examples: int, seed: int) -> Plan | None:
         """Return the smallest plan found that shows a mistake, None where none was found.
