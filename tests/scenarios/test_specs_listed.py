@@ -16,6 +16,7 @@ import test_specs_scaling
 import test_specs_scheduling
 import test_specs_serving
 import test_specs_sets
+import test_specs_volumes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "specs.md"
 ROW = re.compile(r"^\| (?!spec \||--)(.+) \| (.+) \|$", re.MULTILINE)
@@ -32,6 +33,7 @@ OF_MODULES = [
     test_specs_scheduling.SPECS,
     test_specs_serving.SPECS,
     test_specs_sets.SPECS,
+    test_specs_volumes.SPECS,
 ]
 
 
