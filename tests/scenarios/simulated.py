@@ -26,6 +26,7 @@ API = {
     "Job": "batch/v1", "CronJob": "batch/v1",
     "PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
     "RuntimeClass": "node.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
+    "VolumeAttachment": "storage.k8s.io/v1",
     "EndpointSlice": "discovery.k8s.io/v1",
     "PriorityClass": "scheduling.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
     "IngressClass": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1",
@@ -36,7 +37,7 @@ API = {
 }  # fmt: skip
 WHOLE = frozenset({
     "Node", "PriorityClass", "Namespace", "PersistentVolume", "ClusterRole", "ClusterRoleBinding",
-    "CustomResourceDefinition", "IngressClass", "RuntimeClass", "StorageClass",
+    "CustomResourceDefinition", "IngressClass", "RuntimeClass", "StorageClass", "VolumeAttachment",
 })  # fmt: skip
 SAID = "simulation.kubetrio.io/"
 

@@ -10,6 +10,7 @@ import test_specs_apps
 import test_specs_budgets
 import test_specs_garbage
 import test_specs_jobs
+import test_specs_lives
 import test_specs_machinery
 import test_specs_nodes
 import test_specs_scaling
@@ -27,6 +28,7 @@ OF_MODULES = [
     test_specs_budgets.SPECS,
     test_specs_garbage.SPECS,
     test_specs_jobs.SPECS,
+    test_specs_lives.SPECS,
     test_specs_machinery.SPECS,
     test_specs_nodes.SPECS,
     test_specs_scaling.SPECS,
