@@ -37,6 +37,7 @@ MOST_KNOWN = 1024  # keys that a memory has; client-go has 4096
 SIMILAR, SIMILAR_S = 10, 600.0
 BURST, REFILL_S = 25, 300.0  # events about an object at once, and seconds for one more
 ATTEMPTS = 16  # to find a name
+TOGETHER = 50  # events that are written at a time
 COMBINED = "(combined from similar events): "
 
 
@@ -192,14 +193,31 @@ class EventRecorder:
         """Write what is recorded, until cancelled; then what was not written is lost."""
         try:
             while True:
-                event = await self._receive.receive()
-                try:
-                    await self._write(event)
-                except (ApiError, StoreError) as error:
-                    log.info("cannot record an event", reason=event.reason, error=str(error))
+                waiting = [await self._receive.receive()]
+                with suppress(trio.WouldBlock):
+                    while len(waiting) < TOGETHER:
+                        waiting.append(self._receive.receive_nowait())
+                await self._write_together(waiting)
         except trio.Cancelled:
             self._forget()
             raise
+
+    async def _write_together(self, waiting: list[_Waiting]) -> None:
+        """Write events at a time, so that they share transactions; those of an object in order."""
+        of_object: dict[Reference, list[_Waiting]] = {}
+        for event in waiting:
+            about = event.about._replace(resource_version="", field_path="")
+            of_object.setdefault(about, []).append(event)
+        async with trio.open_nursery() as nursery:
+            for events in of_object.values():
+                nursery.start_soon(self._write_in_order, events)
+
+    async def _write_in_order(self, events: list[_Waiting]) -> None:
+        for event in events:
+            try:
+                await self._write(event)
+            except (ApiError, StoreError) as error:
+                log.info("cannot record an event", reason=event.reason, error=str(error))
 
     def _forget(self) -> None:
         """Let nothing of now show in what is recorded later."""

@@ -9,6 +9,8 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from kubetrio.admission.attributes import Attributes, Operation
+from kubetrio.admission.plugin import Base
 from kubetrio.controllers.recorder import (
     BURST,
     MOST_KNOWN,
@@ -17,6 +19,7 @@ from kubetrio.controllers.recorder import (
     EventRecorder,
     Reference,
 )
+from kubetrio.server.parts import Parts
 from kubetrio.simulation.nodeobjects import kubelet_of
 from kubetrio.testing.server import InProcess, open_api
 
@@ -34,14 +37,32 @@ def recorder_of(server: InProcess) -> EventRecorder:
 
 
 @asynccontextmanager
-async def recording() -> AsyncIterator[tuple[InProcess, EventRecorder]]:
+async def recording(parts: Parts | None = None) -> AsyncIterator[tuple[InProcess, EventRecorder]]:
     """A server and a recorder that writes."""
-    async with open_api() as server:
+    async with open_api(parts=parts) as server:
         recorder = recorder_of(server)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(recorder.run)
             yield server, recorder
             nursery.cancel_scope.cancel()
+
+
+class Together(Base):
+    """A plugin that counts events that are written at a time."""
+
+    name = "Together"
+    operations = frozenset({Operation.CREATE})
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def validate(self, _: Attributes) -> None:
+        """Count one while others come."""
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(20):
+            await trio.lowlevel.checkpoint()
+        self.now -= 1
 
 
 async def events_of(server: InProcess) -> list[Object]:
@@ -160,3 +181,20 @@ async def test_recorders_do_not_take_each_others_names() -> None:
             events = await events_of(server)
             nursery.cancel_scope.cancel()
         assert {event["reason"] for event in events} == {"One", "Two"}
+
+
+async def test_events_of_several_objects_are_written_together() -> None:
+    """They share transactions then; those of one object come one after the other."""
+    plugin = Together()
+    async with recording(Parts(admission=[plugin])) as (server, recorder):
+        plugin.most = 0
+        for number in range(12):
+            about = POD._replace(name=f"p{number % 4}", field_path=f"f{number}")
+            recorder.record(about, WARNING, "Why", f"{number:02}")
+        events = await events_of(server)
+        assert plugin.most == 4
+        ordered = sorted(events, key=lambda one: int(one["metadata"]["resourceVersion"]))
+        for name in ("p0", "p1", "p2", "p3"):
+            told = [one["message"] for one in ordered if one["involvedObject"]["name"] == name]
+            assert told == sorted(told)
+            assert len(told) == 3
