@@ -11,7 +11,7 @@ Source: docs "Pod Lifecycle", "Init Containers", "Sidecar Containers"; k8s.io/ku
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf
+from math import floor, inf
 from typing import Any, NamedTuple
 
 from kubetrio.machinery.timestamps import format_time, parse_time
@@ -188,16 +188,18 @@ class _Life:
 
     def settled(self, *, deleting: bool) -> Step:
         """See `settle`."""
-        if not self._old.get("startTime"):
+        if begun := self._old.get("startTime"):
+            start = parse_time(begun)
+        else:  # what need not wait starts in the same step: a write less for each pod
             self._create()
-            return self._step(self._next)
+            start = floor(self._now)  # as it is stored
         if deleting:
             return self._stop()
         limit = self._spec.get("activeDeadlineSeconds")
-        if limit is not None and not self._wait_until(parse_time(self._old["startTime"]) + limit):
+        if limit is not None and not self._wait_until(start + limit):
             return self._out_of_time()
         start_s = number_of(self._pod, "start-seconds") or 0.0
-        waits = self._wait_until(parse_time(self._old["startTime"]) + start_s)
+        waits = self._wait_until(start + start_s)
         if not waits and (self._place.mounted or any_started(self._spec, self._statuses)):
             self._advance()
         return self._step(self._next)
@@ -208,7 +210,6 @@ class _Life:
         reason = "PodInitializing" if self._spec.get("initContainers") else "ContainerCreating"
         for container, _ in self._containers():
             self._statuses[container["name"]] = states.new_status(container, reason)
-        self._next = self._now
 
     def _advance(self) -> None:
         """Bring all containers to where they are now."""

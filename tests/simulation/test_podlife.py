@@ -125,9 +125,9 @@ def _word(status: Object) -> str:
     return "ready" if status["ready"] else "running"
 
 
-def test_a_pod_is_made_and_then_runs() -> None:
-    """Two writes, with the words, addresses and conditions of a kubelet."""
-    seen = Watched(pod_of())
+def test_a_pod_that_waits_is_made_first() -> None:
+    """Its status says what it waits for."""
+    seen = Watched(pod_of(annotations={"start-seconds": "3"}))
     seen.look()
     assert seen.shown == "Pending ContainerCreating"
     assert seen.status["startTime"] == format_time(NOW)
@@ -136,9 +136,17 @@ def test_a_pod_is_made_and_then_runs() -> None:
     assert (ready["reason"], ready["message"]) == (
         "ContainersNotReady", "containers with unready status: [c]",
     )  # fmt: skip
-    seen.run()
+    seen.run(3)
     assert seen.shown == "Running ready"
     assert seen.writes == 2
+
+
+def test_a_pod_that_need_not_wait_runs() -> None:
+    """One write, with the words, addresses and conditions of a kubelet."""
+    seen = Watched(pod_of()).run()
+    assert seen.shown == "Running ready"
+    assert seen.status["startTime"] == format_time(NOW)
+    assert seen.writes == 1
     assert seen.status["podIP"] == "100.64.0.7"
     assert seen.status["hostIPs"] == [{"ip": "198.18.0.1"}]
     assert set(seen.conditions().values()) == {"True"}
@@ -209,7 +217,6 @@ def test_init_containers_end_one_after_the_other() -> None:
     notes = {"run-seconds.a": "2", "run-seconds.b": "3"}
     seen = Watched(pod_of(init=init, annotations=notes)).run(60)
     assert seen.log == [
-        (0, "Pending PodInitializing PodInitializing PodInitializing PodInitializing"),
         (0, "Pending running PodInitializing PodInitializing PodInitializing"),
         (2, "Pending Completed(0) ready running PodInitializing"),
         (5, "Running Completed(0) ready Completed(0) ready"),
@@ -287,7 +294,6 @@ def test_images_that_cannot_be_pulled() -> None:
     """Both reasons take turns, and tries become rarer; the pod runs when the image is there."""
     seen = Watched(pod_of(annotations={"state": "image-pull-back-off"})).run(100)
     assert seen.log == [
-        (0, "Pending ContainerCreating"),
         (0, "Pending ErrImagePull"), (2, "Pending ImagePullBackOff"),
         (10, "Pending ErrImagePull"), (12, "Pending ImagePullBackOff"),
         (30, "Pending ErrImagePull"), (32, "Pending ImagePullBackOff"),
