@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kubetrio.controllers.podcontrol.view import Pod
 from kubetrio.informers.digests import Digests
 
 Told = Callable[[Pod | None, Pod | None], None]
 """Told of the pod that was and of the one that is, each None if there is none."""
+_Place = tuple[dict[str, dict[str, Pod]], str]
 
 
 class OwnedPods:
@@ -30,7 +31,7 @@ class OwnedPods:
 
     def of(self, uid: str) -> list[Pod]:
         """The pods of an owner, by name."""
-        return [pod for _, pod in sorted(self._owned.get(uid, {}).items())]
+        return _by_name(self._owned.get(uid, {}))
 
     def count(self, uid: str) -> int:
         """How many pods an owner has."""
@@ -38,9 +39,9 @@ class OwnedPods:
 
     def orphans(self, namespace: str) -> list[Pod]:
         """The pods of a namespace that have no controller, by name."""
-        return [pod for _, pod in sorted(self._orphans.get(namespace, {}).items())]
+        return _by_name(self._orphans.get(namespace, {}))
 
-    def _place(self, pod: Pod | None) -> tuple[dict[str, dict[str, Pod]], str] | None:
+    def _place(self, pod: Pod | None) -> _Place | None:
         """Where a pod is kept: the table and the key in it."""
         if pod is None:
             return None
@@ -50,7 +51,8 @@ class OwnedPods:
 
     def _changed(self, _namespace: str, _name: str, old: Pod | None, new: Pod | None) -> None:
         was, is_ = self._place(old), self._place(new)
-        if old is not None and was is not None:
+        # A pod that stays keeps its place in the table, which so is nearly in order.
+        if old is not None and was is not None and not _same(was, is_):
             table, key = was
             left = table.get(key, {})
             left.pop(old.name, None)
@@ -61,3 +63,11 @@ class OwnedPods:
             table.setdefault(key, {})[new.name] = new
         if old != new and (was is not None or is_ is not None):
             self._told(old if was is not None else None, new if is_ is not None else None)
+
+
+def _same(was: _Place, is_: _Place | None) -> bool:
+    return is_ is not None and was[0] is is_[0] and was[1] == is_[1]
+
+
+def _by_name(pods: Mapping[str, Pod]) -> list[Pod]:
+    return [pods[name] for name in sorted(pods)]

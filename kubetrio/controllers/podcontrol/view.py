@@ -7,6 +7,7 @@ pkg/api/v1/pod (``IsPodAvailable``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kubetrio.informers.digests import Digests
@@ -24,6 +25,8 @@ KEPT_ANNOTATIONS = (
     "batch.kubernetes.io/job-index-ignored-failure-count",
 )
 """Annotations from which controllers decide."""
+MOST_LABELS = 1024
+"""Sets of labels that pods share."""
 
 
 class Run(NamedTuple):
@@ -151,7 +154,7 @@ def view_of(pod: Object) -> Pod:
         namespace=meta.get("namespace") or "",
         name=meta["name"],
         uid=meta.get("uid") or "",
-        labels=tuple((meta.get("labels") or {}).items()),
+        labels=_shared(tuple((meta.get("labels") or {}).items())),
         annotations=tuple(
             (key, annotations[key]) for key in KEPT_ANNOTATIONS if key in annotations
         ),
@@ -174,6 +177,12 @@ def view_of(pod: Object) -> Pod:
         ),
         run=_run(status) if owner is not None and owner.kind == "Job" else None,
     )
+
+
+@lru_cache(maxsize=MOST_LABELS)
+def _shared(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The first of equal labels: those of pods of one template take memory once."""
+    return labels
 
 
 def _seconds(text: str | None) -> float:

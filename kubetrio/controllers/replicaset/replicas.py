@@ -5,7 +5,6 @@ Source: docs "ReplicaSet"; k8s.io/kubernetes/pkg/controller/replicaset.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -83,17 +82,23 @@ def status(owner: Object, found: Found, now: float) -> Object:
         available = sum(pod.available(min_ready_s, now) for pod in found.active)
     return {
         "replicas": len(found.active),
-        "fullyLabeledReplicas": sum(
-            count
-            for own, count in Counter(pod.labels for pod in found.active).items()
-            if labels.items() <= dict(own).items()
-        ),
+        "fullyLabeledReplicas": _labelled(found.active, labels),
         "readyReplicas": ready,
         "availableReplicas": available,
         "terminatingReplicas": found.terminating,
         "observedGeneration": owner["metadata"].get("generation") or 0,
         "conditions": conditions,
     }
+
+
+def _labelled(pods: Sequence[Pod], labels: Object) -> int:
+    """How many pods have labels; those of one template mostly share theirs."""
+    count, last, fits = 0, None, False
+    for pod in pods:
+        if pod.labels is not last:
+            last, fits = pod.labels, labels.items() <= pod.label_map.items()
+        count += fits
+    return count
 
 
 def same(owner: Object, new: Object) -> bool:

@@ -216,13 +216,14 @@ def _ownership(
 
 
 def _selecting(selector: Selector) -> Callable[[Pod], bool]:
-    """Say which pods a selector means; pods of one template have the same labels."""
-    known: dict[tuple[tuple[str, str], ...], bool] = {}
+    """Say which pods a selector means; pods of one template mostly share their labels."""
+    last: object = None
+    matches = False
 
     def selects(pod: Pod) -> bool:
-        matches = known.get(pod.labels)
-        if matches is None:
-            matches = known[pod.labels] = selector.matches(pod.label_map)
+        nonlocal last, matches
+        if pod.labels is not last:
+            last, matches = pod.labels, selector.matches(pod.label_map)
         return matches
 
     return selects
