@@ -4,7 +4,8 @@ A key that is added again before its turn is there once.  One that is added whil
 it is given out again when that is done, and never to two at a time.  Failures of a key delay it
 twice as long each time, and all delays of a queue together are spread by a bucket.
 
-Nothing runs beside the queue: who waits in `get` wakes when a delay is over.
+Nothing runs beside the queue: a worker that waits in `get` wakes when a delay is over.  A key
+wakes one worker, and one of those that wait has the time of the next delay.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ class WorkQueue:
         self._delayed: dict[str, float] = {}  # until when
         self._delays: list[tuple[float, int, str]] = []  # a heap; some in it are out of date
         self._numbers = itertools.count()
-        self._changed = trio.Event()
+        self._workers = trio.lowlevel.ParkingLot()  # those that wait in `get`
+        self._armed = inf  # when the first of them wakes by itself
+        self._done = trio.Event()
         self._held = False
         self.adds = 0
         self.retries = 0
@@ -148,7 +151,7 @@ class WorkQueue:
         self._dirty[key] = trio.current_time()
         if key not in self._processing:
             self._queue.append(key)
-            self._wake()
+            self._workers.unpark()
 
     def add_after(self, key: str, delay_s: float) -> None:
         """Add a key later; where it is delayed already, the earlier time holds.
@@ -167,7 +170,7 @@ class WorkQueue:
         if until < self._delayed.get(key, inf):
             self._delayed[key] = until
             heapq.heappush(self._delays, (until, next(self._numbers), key))
-            self._wake()
+            self._arm_another()
 
     def add_rate_limited(self, key: str) -> None:
         """Add a key that failed, when the rate limiter says."""
@@ -191,12 +194,31 @@ class WorkQueue:
                 break
             if self.shutting_down:
                 raise ShutDown
-            with trio.move_on_at(self._delays[0][0] if self._delays else inf):
-                await self._changed.wait()
+            await self._wait()
         key = self._queue.popleft()
+        self._arm_another()
         self.waited.observe(now - self._dirty.pop(key))
         self._processing[key] = now
         return key
+
+    async def _wait(self) -> None:
+        """Wait for a key; for the next delay to end too, where no other worker does."""
+        until = self._delays[0][0] if self._delays else inf
+        if until >= self._armed:
+            await self._workers.park()
+            return
+        self._armed = until
+        try:
+            with trio.move_on_at(until):
+                await self._workers.park()
+        finally:
+            if self._armed == until:
+                self._armed = inf
+
+    def _arm_another(self) -> None:
+        """Have a worker that waits wake when the next delay is over, if none does."""
+        if self._delays and self._delays[0][0] < self._armed:
+            self._workers.unpark()
 
     def _end_delays(self, now: float) -> None:
         while self._delays and self._delays[0][0] <= now:
@@ -213,12 +235,14 @@ class WorkQueue:
         self.worked.observe(trio.current_time() - since)
         if key in self._dirty:
             self._queue.append(key)
-        self._wake()
+            self._workers.unpark()
+        self._done.set()
+        self._done = trio.Event()
 
     async def settled(self) -> None:
         """Wait until nothing is to be worked on but what is delayed, and no worker works."""
         while not self.idle:
-            await self._changed.wait()
+            await self._done.wait()
 
     def hold(self) -> None:
         """Give nothing out until `release`."""
@@ -227,13 +251,12 @@ class WorkQueue:
     def release(self) -> None:
         """Give keys out again."""
         self._held = False
-        if self._queue or self._delays:
-            self._wake()
+        self._workers.unpark_all()
 
     async def at_rest(self) -> None:
         """Wait until no worker works on a key."""
         while self._processing:
-            await self._changed.wait()
+            await self._done.wait()
 
     def begin_anew(self, moot: Callable[[str], bool] = lambda _: False) -> None:
         """Forget failures, and end all delays: what is behind them is looked at again now.
@@ -251,16 +274,12 @@ class WorkQueue:
         self.shutting_down = True
         self._delayed.clear()
         self._delays.clear()
-        self._wake()
+        self._workers.unpark_all()
 
     async def shut_down_with_drain(self) -> None:
         """Shut down as `shut_down` does, and wait until no worker works on a key."""
         self.shut_down()
         await self.at_rest()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = trio.Event()
 
 
 Number = Callable[[WorkQueue], float]

@@ -182,6 +182,36 @@ async def test_who_waits_wakes_when_a_delay_is_over(autojump_clock: MockClock) -
     assert taken == [(3, "early"), (10, "late")]
 
 
+async def test_a_key_wakes_one_worker(autojump_clock: MockClock) -> None:
+    """And a worker that is busy leaves the next delay to another that waits."""
+    queue, log = WorkQueue("q"), list[tuple[str, str, float]]()
+    looks = dict.fromkeys("xyz", 0)
+
+    async def work(name: str) -> None:
+        while True:
+            looks[name] += 1
+            key = await queue.get()
+            log.append((name, key, trio.current_time()))
+            if key == "long":
+                await trio.sleep(100)
+            queue.done(key)
+
+    async with trio.open_nursery() as nursery:
+        for name in looks:
+            nursery.start_soon(work, name)
+        await wait_all_tasks_blocked(0.002)
+        for second, key in ((5, "long"), (10, "b"), (20, "c"), (3, "first")):
+            queue.add_after(key, second)
+        await trio.sleep(50)
+        assert [one[1:] for one in log] == [("first", 3), ("long", 5), ("b", 10), ("c", 20)]
+        assert sum(looks.values()) == len(looks) + len(log) - 1  # one is busy
+        queue.add("now")
+        await wait_all_tasks_blocked(0.002)
+        assert sum(looks.values()) == len(looks) + len(log) - 1
+        assert log[-1][1:] == ("now", 50)
+        nursery.cancel_scope.cancel()
+
+
 async def test_an_idle_queue_has_no_timer(mock_clock: MockClock) -> None:
     """Nobody is woken while there is nothing to do."""
     queue = WorkQueue("q")
