@@ -16,7 +16,7 @@ import trio
 from kubetrio.machinery.status import OBJECT_MODIFIED, conflict, not_found
 from kubetrio.resources import objects
 from kubetrio.resources.fieldmanager import FieldManager
-from kubetrio.resources.objects import check_size, order_metadata, stamp
+from kubetrio.resources.objects import check_size, order_metadata, restamp, stamp
 from kubetrio.resources.storing import insert, remove, replace
 from kubetrio.resources.translate import translate
 from kubetrio.schema.kind import Kind
@@ -158,6 +158,32 @@ async def update_as_server(
             raise translate(error, resource.group_resource, name) from error
         return objects.read(resource, stored.value)
     raise conflict(resource.group_resource, name, OBJECT_MODIFIED)
+
+
+async def rewrite_as_server(
+    store: ReadingAndWriting, key: str, change: Callable[[bytes], bytes | None]
+) -> bool:
+    """Replace the bytes of an object without reading the object: for what is written very often.
+
+    Args:
+        store: where it lives.
+        key: its storage key.
+        change: the new bytes from the stored ones, in the same form; None where it cannot tell.
+
+    Returns:
+        Whether that is stored; where it is not, the object is as it was, or another write came.
+
+    Raises:
+        StoreError: the store takes no writes.
+    """
+    current = await store.get(key)
+    if current is None or current.stale or (value := change(current.value)) is None:
+        return False
+    try:
+        await replace(store, key, restamp(value), current.revision)
+    except (RevisionMismatch, KeyMissing):
+        return False
+    return True
 
 
 async def update_status_as_server(

@@ -7,6 +7,7 @@ Addresses come from ranges that no machine has: those of nodes from the range fo
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Any, NamedTuple
 
 import orjson
@@ -32,6 +33,9 @@ _PODS = ipaddress.IPv4Network("100.64.0.0/10")
 _POD_BITS = 8
 MOST = 1 << (32 - _POD_BITS - _PODS.prefixlen)
 """Simulated nodes that have a range of addresses for pods."""
+_RENEW_TIME = re.compile(
+    rb'("spec":\{"holderIdentity":"[^"\\]*","leaseDurationSeconds":\d+,"renewTime":")[^"\\]*"'
+)
 _CONDITIONS = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -268,6 +272,23 @@ def lease_object(node: str, uid: str, now: float) -> Object:
             "renewTime": format_micro(now),
         },
     }
+
+
+def renewed_bytes(lease: bytes, now: float) -> bytes | None:
+    """The bytes of a Lease that was renewed, found without parsing it.
+
+    Args:
+        lease: as stored.
+        now: wall clock, in seconds.
+
+    Returns:
+        None where the Lease is not written as a kubelet's is.
+    """
+    parts = _RENEW_TIME.split(lease, maxsplit=1)
+    if len(parts) != 3:
+        return None
+    before, front, after = parts
+    return b'%b%b%b"%b' % (before, front, format_micro(now).encode(), after)
 
 
 def renewed(lease: Object, now: float) -> Object:

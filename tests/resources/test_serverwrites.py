@@ -6,10 +6,14 @@ import ast
 import re
 from pathlib import Path
 
+import orjson
 import pytest
 
 from kubetrio.resources import recipe
-from kubetrio.resources.serverwrites import SERVER
+from kubetrio.resources.objects import stamp
+from kubetrio.resources.serverwrites import SERVER, rewrite_as_server
+from kubetrio.store.memory import InMemoryStore
+from kubetrio.store.model import KeyValue
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "design" / "resources.md").read_text()
@@ -74,3 +78,36 @@ def test_one_module_writes_to_the_store() -> None:
         if path.relative_to(package).parts[0] not in ENGINES and writes_to_a_store(path)
     }
     assert found == {"resources/storing.py"}
+
+
+async def test_bytes_are_replaced_where_they_can_be() -> None:
+    """With a new revision in them; what is not there, or is not understood, is left alone."""
+    store, key = InMemoryStore(), "/registry/leases/a/b"
+    value = stamp({"kind": "Lease", "apiVersion": "v1", "metadata": {"name": "b"}, "n": 1})
+    assert not await rewrite_as_server(store, key, lambda old: old)
+    await store.create(key, value)
+    assert not await rewrite_as_server(store, key, lambda _: None)
+    assert await rewrite_as_server(store, key, lambda old: old.replace(b'"n":1', b'"n":2'))
+    stored = await store.get(key)
+    assert stored is not None
+    obj = orjson.loads(stored.value)
+    assert (obj["n"], obj["metadata"]["resourceVersion"]) == (2, str(stored.revision))
+
+
+async def test_bytes_are_not_replaced_over_another_write() -> None:
+    """Another write that came between stays."""
+    store, key = LateStore(), "/registry/leases/a/b"
+    body = {"kind": "Lease", "apiVersion": "v1", "metadata": {"name": "b"}}
+    store.late = await store.create(key, stamp({**body, "n": 1}))
+    await store.update(key, stamp({**body, "n": 2}), expected=store.late.revision)
+    assert not await rewrite_as_server(store, key, lambda value: value)
+
+
+class LateStore(InMemoryStore):
+    """A store that is read before a write, and written after it."""
+
+    late: KeyValue | None = None
+
+    async def get(self, key: str) -> KeyValue | None:
+        """See `Reading.get`."""
+        return self.late or await super().get(key)

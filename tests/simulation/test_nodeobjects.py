@@ -13,8 +13,11 @@ from kubetrio.simulation.nodeobjects import (
     index_of,
     is_kubelet,
     is_pod,
+    lease_object,
     node_object,
     pod_range,
+    renewed,
+    renewed_bytes,
     simulated_view,
     with_status,
 )
@@ -109,3 +112,23 @@ def test_addresses_are_told_apart() -> None:
     assert not is_kubelet("100.64.0.1")
     assert not is_kubelet("2001:db8::1")
     assert not is_pod("198.18.0.1")
+
+
+@pytest.mark.parametrize("annotations", [{}, {"renewTime": "x"}, {"a": '"spec":{"renewTime":"x"'}])
+def test_a_lease_is_renewed_without_parsing_it(annotations: dict[str, str]) -> None:
+    """As it is with that, whatever its annotations say."""
+    lease = lease_object("n", "u", NOW)
+    lease["metadata"]["annotations"] = annotations
+    stored = orjson.dumps(lease)
+    written = renewed_bytes(stored, NOW + 10)
+    assert written is not None
+    assert orjson.loads(written) == renewed(lease, NOW + 10)
+    assert len(written) == len(stored)
+
+
+@pytest.mark.parametrize("holder", [None, 'odd "name"'])
+def test_another_lease_is_left_to_a_reader(holder: str | None) -> None:
+    """It has no time, or a holder that no kubelet is."""
+    lease = lease_object("n", "u", NOW)
+    lease["spec"]["holderIdentity"] = holder
+    assert renewed_bytes(orjson.dumps(lease), NOW) is None

@@ -16,7 +16,7 @@ from kubetrio.controllers.identity import as_service_account
 from kubetrio.kinds.core.nodedigests import PREFIX
 from kubetrio.machinery.status import ApiError
 from kubetrio.observe.logs import Log
-from kubetrio.resources.serverwrites import update_as_server
+from kubetrio.resources.serverwrites import rewrite_as_server, update_as_server
 from kubetrio.resources.writes import Target
 from kubetrio.simulation.annotations import LOST
 from kubetrio.simulation.nodeobjects import (
@@ -30,6 +30,7 @@ from kubetrio.simulation.nodeobjects import (
     node_object,
     pod_range,
     renewed,
+    renewed_bytes,
     simulated_view,
     with_status,
 )
@@ -155,6 +156,9 @@ class SimulatedNodes(Controller):
     async def _renew(self, name: str, node: SimulatedNode) -> None:
         """Renew a Lease, or make it; without admission, which has no say in what a server does."""
         now = self._env.now()
+        key = self._leases.key(LEASES, name)
+        if await rewrite_as_server(self._store, key, lambda old: renewed_bytes(old, now)):
+            return
         try:
             await update_as_server(
                 self._store, self._leases, LEASES, name, lambda old: renewed(old, now)

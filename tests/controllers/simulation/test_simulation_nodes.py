@@ -82,6 +82,23 @@ async def test_leases_are_renewed(autojump_clock: MockClock) -> None:
         assert set((await ready(client)).values()) == {"True"}
 
 
+async def test_a_lease_that_was_changed_is_renewed(autojump_clock: MockClock) -> None:
+    """What others wrote into it stays."""
+    async with nodes(1) as server:
+        client = server.client()
+        kind = client.kind("coordination.k8s.io/v1", "Lease")
+        other = {"metadata": {"labels": {"a": "b"}}, "spec": {"leaseTransitions": 7}}
+        await client.patch(
+            kind, "node-0", {**other, "spec": {**other["spec"], "renewTime": None}}, LEASES
+        )
+        for _ in range(2):
+            await trio.sleep(25)
+            lease = await client.get(kind, "node-0", LEASES)
+            assert server.env.now() - parse_micro(lease["spec"]["renewTime"]) <= 10
+            assert lease["spec"]["leaseTransitions"] == 7
+            assert lease["metadata"]["labels"] == {"a": "b"}
+
+
 async def test_many_leases_are_renewed_less_often(autojump_clock: MockClock) -> None:
     """25 a second, and each before its node counts as silent."""
     async with nodes(300) as server:
