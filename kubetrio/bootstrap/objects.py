@@ -28,6 +28,7 @@ from kubetrio.schema import builtin
 from kubetrio.schema.kind import Kind
 from kubetrio.schema.registry import LiveRegistry
 from kubetrio.schema.structural_scheme import scheme_of
+from kubetrio.store.errors import Unreadable
 from kubetrio.store.model import Store
 from kubetrio.wire.report import Report
 
@@ -157,6 +158,8 @@ class Bootstrap:
         self._values = {"<advertise-address>": address, "10.0.0.1": service_ip}
         self._port = port
         self.servers = servers
+        self._begins = False  # whether the ports of the endpoints are still those of another
+        self._unreadable = ""  # what is wrong with the lease of a server, and has been told
         self._now = format_time(now)
         facts = builtin.parsed("bootstrap")
         self._led = OWN_ADDRESS if reconciles else ()
@@ -192,6 +195,8 @@ class Bootstrap:
         Where there are other servers, they lead to all of them; with the endpoint reconciler
         ``none`` they are left alone.  The ports are those of the server
         that began last: servers of one address differ in them, and would write without end.
+        While the lease of a server cannot be read the endpoints stay as they are, as with
+        kube-apiserver, which tells its log, too.
 
         Args:
             begins: whether the server begins.
@@ -206,11 +211,21 @@ class Bootstrap:
             for key in self._led:
                 await self._ensure(self._filled(self._own[key]), replaced)
             return
-        await self.servers.renew()
-        addresses = await self.servers.addresses()
+        self._begins |= begins
+        try:
+            await self.servers.renew()
+            addresses = await self.servers.addresses()
+        except Unreadable as error:
+            if str(error) != self._unreadable:
+                log.error(error, "the lease of a server cannot be read: the endpoints of the "
+                          "Service kubernetes are left as they are")  # fmt: skip
+            self._unreadable = str(error)
+            return
+        self._unreadable = ""
         for key in self._led:
             fact = leading_to(self._filled(self._own[key]), addresses)
-            await self._ensure(fact, replaced if begins else kept_ports)
+            await self._ensure(fact, replaced if self._begins else kept_ports)
+        self._begins = False
 
     # ------------------------------------------------------------------ what stored ones become
 

@@ -165,3 +165,27 @@ async def test_a_server_that_does_not_tell_is_not_led_to(
             await trio.sleep(60)
             addresses, slices, _ = await led_to(client)
     assert addresses == slices == [ONE]
+
+
+@pytest.mark.parametrize("bad", [ONE, TWO])
+async def test_a_lease_that_cannot_be_read(
+    tmp_path: Path, autojump_clock: MockClock, bad: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Leaves the endpoints as they are, as with kube-apiserver; the server starts, and says so."""
+    key = b"/t/" + PREFIX.encode() + bad.encode()
+    async with etcd_model() as model, AsyncExitStack() as stack, AsyncExitStack() as other_stack:
+        _, client = await stack.enter_async_context(served(model, tmp_path, stack, ONE, 6443))
+        await trio.sleep(30)
+        model.put(key, b"k8s:enc:?")
+        async with served(model, tmp_path, other_stack, TWO, 6444):
+            await trio.sleep(60)
+            addresses, slices, _ = await led_to(client)
+            assert addresses == slices == [ONE]
+            told = [
+                each for each in caplog.messages if "the lease of a server cannot be read" in each
+            ]
+            assert 2 <= len(told) <= 4  # by each server, and not each time that it looks
+            model.delete(key)
+            await trio.sleep(60)
+            addresses, slices, _ = await led_to(client)
+            assert addresses == slices == [ONE, TWO]
