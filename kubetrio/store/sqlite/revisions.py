@@ -263,7 +263,7 @@ class SqliteStore(SoleWriter):
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
         """Number of keys; see `Store.count`."""
         await self._turn()
-        some = self._count_some(keys, COUNTED_INLINE + 1)
+        some = self._look(lambda reader: reader.count_some(keys, COUNTED_INLINE + 1))
         if some <= COUNTED_INLINE:
             if at is not None:
                 return await self._here(lambda reader: reader.count(keys, at))
@@ -290,18 +290,15 @@ class SqliteStore(SoleWriter):
 
     def _is_quick(self, keys: Range, limit: int, max_bytes: int) -> bool:
         """Whether values are few and small enough to be read on the event loop."""
-        most = limit if 0 < limit <= INLINE_KEYS else INLINE_KEYS + 1
-        try:
-            count, largest, size = self._reader.sizes(keys, most)
-        except apsw.Error as error:
-            raise self._unreadable(error) from error
-        if max_bytes:  # the last value of a page may be beyond it
-            size = min(size, max_bytes + largest)
-        return count <= INLINE_KEYS and size <= INLINE_READ_BYTES
+        most = min(limit or INLINE_KEYS + 1, INLINE_KEYS + 1)
+        count, largest, size = self._look(lambda reader: reader.sizes(keys, most))
+        read = min(size, max_bytes + largest) if max_bytes else size
+        return count <= INLINE_KEYS and read <= INLINE_READ_BYTES
 
-    def _count_some(self, keys: Range, most: int) -> int:
+    def _look(self, look: Callable[[Reader], T]) -> T:
+        """Read something small that may be changing meanwhile."""
         try:
-            return self._reader.count_some(keys, most)
+            return look(self._reader)
         except UNREADABLE as error:
             raise self._unreadable(error) from error
 
