@@ -3,10 +3,10 @@
 python fuzz/refused.py --step 41 --seed 1
 
 While a request is made beside others, the n-th call of a function of the server that makes what
-grows with requests (bodies, objects, answers, lists, rows) raises MemoryError, whichever task it is
-in: n is 1, 1 + STEP, ... until the request ends before that.  It may be answered with an error;
-then the server has to be as if it had been made or had not (`fuzz.interrupting`).  Only a lack of
-memory of the task that writes to the store ends the server, which is started again then.
+grows with requests (bodies, objects, answers, lists, rows), of flow control or of the store raises
+MemoryError, whichever task it is in: n is 1, 1 + STEP, ... until the request ends before that.  It may be answered with an error;
+then the server has to be as if it had been made or had not (`fuzz.interrupting`).  A server that
+ends by it is counted, and started again.
 
 And a server in a process of its own gets no descriptor above the n-th free one, while it starts,
 and while it is asked on new connections: it tells in a line why it does not start, or it serves;
@@ -42,9 +42,11 @@ from kubetrio.runtime.groups import leaves
 OURS = str(Path(kubetrio.__file__).parent)
 SEAMS = (
     "/api/encoding/", "/wire/", "/machinery/", "/resources/", "/admission/", "/schema/", "/types/",
-    "/structural/", "/kinds/", "/crd/", "/store/sqlite/reader.py", "/store/sqlite/writer.py",
+    "/structural/", "/kinds/", "/crd/", "/store/", "/flow/",
 )  # fmt: skip
-"""Code that makes what grows with requests: bodies, objects, answers, lists, rows."""
+"""Code that makes what grows with requests (bodies, objects, answers, lists, rows), and what has to
+be whole behind any of them: flow control and the store."""
+BEGUN = 10  # offset in the code of a function; a coroutine that goes on is behind it
 LIMITED_S = 20.0  # of the server's time, for a request
 
 
@@ -63,6 +65,8 @@ class _NoMemory:
             return
         name = frame.f_code.co_filename
         if not name.startswith(OURS) or not any(each in name for each in SEAMS):
+            return
+        if frame.f_lasti > BEGUN:  # it has its frame
             return
         self.seen += 1
         if self.seen == self.number:
@@ -112,7 +116,7 @@ class Memory:
     def enumerate(self, place: Path, seed: int, what: str, numbers: range) -> None:
         """Refuse memory at one point of a request after the other.
 
-        A server whose writer of the store gets none ends, and is started again.
+        A server that ends is started again.
 
         Args:
             place: directory of the server.

@@ -6,6 +6,7 @@ The clock and the progress meter ``R`` move here, by what has been charged since
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping
 
@@ -19,7 +20,7 @@ from kubetrio.flow.report import (
     RequestStatistics,
 )
 from kubetrio.flow.seats import TICKS_PER_SECOND, seconds, ticks
-from kubetrio.flow.ticket import Reason, SchemaCounts, Ticket
+from kubetrio.flow.ticket import Reason, SchemaCounts, Ticket, TicketState
 
 
 class SeatAccounts:
@@ -178,6 +179,36 @@ class SeatAccounts:
             queues=self._queuing.queues if self._queuing else 0,
             used=self._backlog.counts(),
         )
+
+    def _count_anew(self, gone: Ticket | None) -> None:
+        """Work all numbers out from the requests, after a verb that failed for want of memory.
+
+        Args:
+            gone: a request that is taken out, in whatever state it is.
+        """
+        if gone is not None:
+            self._executing.pop(gone, None)
+            self._lingering = [each for each in self._lingering if each[2] is not gone]
+            heapq.heapify(self._lingering)
+            self._backlog.forget(gone)
+            gone.state = TicketState.LEFT
+        executing, lingering = list(self._executing), [each[2] for each in self._lingering]
+        self._backlog.count_anew(executing, lingering, self._now)
+        self._seats_in_use = sum(ticket.seats for ticket in (*executing, *lingering))
+        self._charged_seats = sum(
+            ticket.initial_seats for ticket in executing if ticket.queue is not None
+        ) + sum(ticket.final_seats for ticket in lingering if ticket.queue is not None)
+        for counts in self._counts.values():
+            counts.waiting_requests = counts.waiting_seats = 0
+            counts.executing_requests = counts.executing_seats = 0
+        for queue in self._backlog.waiting_in.values():
+            for ticket in queue.waiting:
+                ticket.counts.waiting_requests += 1
+                ticket.counts.waiting_seats += ticket.seats
+        for ticket in executing:
+            ticket.counts.executing_requests += 1
+        for ticket in (*executing, *lingering):
+            ticket.counts.executing_seats += ticket.seats
 
     def _sync(self, t: float) -> None:
         """Account for the time since the last event; must precede any change of state."""

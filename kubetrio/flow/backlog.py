@@ -127,6 +127,37 @@ class Backlog:
         if not (queue.seats_in_use or queue.head or queue.executing):
             del self.used[queue.index]
 
+    def forget(self, ticket: Ticket) -> None:
+        """Take a request out wherever it stands; the numbers are wrong until `count_anew`."""
+        for queue in (*self.used.values(), *self.waiting_in.values()):
+            queue.waiting.pop(ticket, None)
+
+    def count_anew(
+        self, executing: Sequence[Ticket], lingering: Sequence[Ticket], now: int
+    ) -> None:
+        """Work all numbers out from the requests.
+
+        Args:
+            executing: requests that execute.
+            lingering: requests that hold their final seats.
+            now: in ticks.
+        """
+        queues = [*self.used.values(), *self.waiting_in.values()]
+        queues += [ticket.queue for ticket in (*executing, *lingering) if ticket.queue is not None]
+        queues = list(dict.fromkeys(queues))
+        for queue in queues:
+            queue.count_anew(
+                [ticket for ticket in executing if ticket.queue is queue],
+                [ticket for ticket in lingering if ticket.queue is queue],
+                now,
+            )
+        self.waiting_in = {queue.index: queue for queue in queues if queue.head}
+        busy = [queue for queue in queues if queue.head or queue.executing]
+        self.active = len(busy)
+        self.used = {queue.index: queue for queue in queues if queue in busy or queue.seats_in_use}
+        self.waiting = sum(len(queue.waiting) for queue in queues)
+        self.seats = sum(queue.seats_waiting for queue in queues)
+
     def starts(self, now: int) -> list[int]:
         """Virtual starts of the queues in which requests wait."""
         return [queue.start_r(now) for queue in self.waiting_in.values()]

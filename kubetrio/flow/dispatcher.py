@@ -18,16 +18,10 @@ Source: KEP-1040; what is mandatory, the API's documentation of flowcontrol/v1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
-from kubetrio.flow.allocate import (
-    Demand,
-    LevelDemand,
-    Limits,
-    adjust,
-    level_limits,
-    round_half_up,
-)
+from kubetrio.flow.allocate import Demand, LevelDemand, Limits, adjust, level_limits, round_half_up
 from kubetrio.flow.classify import Classified, Classifier, RequestDigest
 from kubetrio.flow.config import (
     EXEMPT,
@@ -172,13 +166,20 @@ class Dispatcher:
         if isinstance(outcome, Rejected):
             return Refusal(outcome.reason, level.retry.dropped(t))
         waits = outcome.state is TicketState.QUEUED
-        if self._held:
-            if level.config.kind is LevelKind.REJECT and not at_once:
-                level.seated[outcome] = None
-            if idle and level.ready:
-                self._backlog[level] = None
-                level.turn = max(level.turn, self._turn)
-        self._read_write.change(t, waiting=waits, executing=not waits, mutating=request.mutating)
+        try:
+            if self._held:
+                if level.config.kind is LevelKind.REJECT and not at_once:
+                    level.seated[outcome] = None
+                if idle and level.ready:
+                    self._backlog[level] = None
+                    level.turn = max(level.turn, self._turn)
+            self._read_write.change(
+                t, waiting=waits, executing=not waits, mutating=request.mutating
+            )
+        except MemoryError:
+            level.seated.pop(outcome, None)
+            level.queues.drop(outcome)
+            raise
         return outcome
 
     def finish(self, t: float, ticket: Ticket) -> Finished:
@@ -190,7 +191,8 @@ class Dispatcher:
         level = self._level(ticket)
         finished = level.queues.finish(t, ticket)
         level.seated.pop(ticket, None)
-        self._read_write.change(t, waiting=0, executing=-1, mutating=_mutating(ticket))
+        with suppress(MemoryError):  # a number of metrics
+            self._read_write.change(t, waiting=0, executing=-1, mutating=_mutating(ticket))
         started = self._begun(t, finished.started)
         if level.quiescing:
             started += self._reap(t)
@@ -270,7 +272,10 @@ class Dispatcher:
         started: list[Ticket] = []
         while ready and seats > 0:
             level = min(ready, key=lambda one: one.turn) if len(ready) > 1 else ready[0]
-            ticket = self._take(t, level)
+            try:
+                ticket = self._take(t, level)
+            except MemoryError:
+                break  # what started has to be told of
             if ticket is None:
                 ready.remove(level)
                 continue
@@ -300,11 +305,11 @@ class Dispatcher:
                 return None
             del level.seated[ticket]
         else:
-            started = level.queues.take(t, only)
-            if started is None:
+            if (started := level.queues.take(t, only)) is None:
                 return None
             ticket = started
-            self._read_write.change(t, waiting=-1, executing=1, mutating=_mutating(ticket))
+            with suppress(MemoryError):  # a number of metrics
+                self._read_write.change(t, waiting=-1, executing=1, mutating=_mutating(ticket))
         self._turn = level.turn
         level.turn += ticket.seats / max(level.limits.nominal, 1)
         return ticket

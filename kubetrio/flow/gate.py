@@ -185,24 +185,30 @@ class Gate:
         ticket = dispatcher.arrive(
             t, self._describe(request), width, entry.classified, at_once=at_once
         )
-        if not again:
-            histograms.seats.observe(width.max_seats)
         if isinstance(ticket, Refusal):
+            if not again:
+                histograms.seats.observe(width.max_seats)
             histograms.given_up.observe(0.0)
             await self._stand_in_line()
             return ticket
-        if ticket.queue is not None and not again:
-            histograms.queued.observe(ticket.queue_length)
         request.seat = ticket
         ticket.entry = entry
-        parks = ticket.state is TicketState.QUEUED or dispatcher.seated(ticket)
-        if parks and self._backlogged and self._direct < self._window:
-            parks = not dispatcher.overtakes(t, ticket)
-        if not parks:
-            self._direct += 1
+        try:
+            parks = ticket.state is TicketState.QUEUED or dispatcher.seated(ticket)
+            if parks and self._backlogged and self._direct < self._window:
+                parks = not dispatcher.overtakes(t, ticket)
             if not again:
-                histograms.waited.observe(0.0)
-            return None
+                histograms.seats.observe(width.max_seats)
+                if ticket.queue is not None:
+                    histograms.queued.observe(ticket.queue_length)
+            if not parks:
+                self._direct += 1
+                if not again:
+                    histograms.waited.observe(0.0)
+                return None
+        except MemoryError:
+            self._drop(ticket, request)
+            raise
         if patience_s >= self._patience_s:
             refused = await self._park(ticket, request)
         else:
@@ -226,10 +232,26 @@ class Gate:
         if seat is None:
             return
         request.seat = None
-        if isinstance(seat, Ticket):
-            self._finish(seat, now)
-        else:
-            self.ticketless.end(request, seat, now)
+        try:
+            if isinstance(seat, Ticket):
+                self._finish(seat, now)
+            else:
+                self.ticketless.end(request, seat, now)
+        except MemoryError:
+            if isinstance(seat, Ticket):
+                self._drop(seat, request)
+
+    def _drop(self, ticket: Ticket, request: Request) -> None:
+        """Take a request out of flow control where memory has lacked for a part of its way."""
+        request.seat = None
+        self._parked.pop(ticket, None)
+        now = trio.current_time()
+        if ticket.state is TicketState.EXECUTING:
+            self._dispatcher.finish(now, ticket)
+        elif ticket.state is TicketState.QUEUED:
+            self._dispatcher.abandon(now, ticket, Reason.CANCELLED)
+        if self._parked:
+            self._kick()
 
     # ------------------------------------------------------------------ waiting
 
@@ -239,10 +261,14 @@ class Gate:
         """Wait until the ticket is started or its time is up."""
         if self._closing:
             return self._give_up(ticket, request, Reason.CANCELLED)
-        self._parked[ticket] = Parked(trio.lowlevel.current_task(), request)
-        if self._due > request.started + SWEEP_S:
-            self._call_by(request.started + SWEEP_S)
-        self._kick()
+        try:
+            self._parked[ticket] = Parked(trio.lowlevel.current_task(), request)
+            if self._due > request.started + SWEEP_S:
+                self._call_by(request.started + SWEEP_S)
+            self._kick()
+        except MemoryError:
+            self._drop(ticket, request)
+            raise
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             late = scope is not None and scope.cancel_called

@@ -181,6 +181,9 @@ class QueueSet(SeatAccounts):
         Returns:
             A ticket in state ``EXECUTING`` (run it) or ``QUEUED`` (some verb will return it as
             started), or the refusal.  No other request starts by this.
+
+        Raises:
+            MemoryError: the request was not taken in.
         """
         self._sync(t)
         counts = self._counts.get(flow.schema) or self._counts.setdefault(
@@ -192,7 +195,11 @@ class QueueSet(SeatAccounts):
                 counts.rejected[Reason.CONCURRENCY_LIMIT] += 1
                 return Rejected(Reason.CONCURRENCY_LIMIT)
             ticket = self._ticket(flow, width, about, counts)
-            self._start(ticket)
+            try:
+                self._start(ticket)
+            except MemoryError:
+                self._count_anew(ticket)
+                raise
         else:
             assert self._dealer is not None  # noqa: S101  (levels with queues have one)
             queue = self._backlog.choose(self._dealer.deal(flow.hash), self._serial)
@@ -203,16 +210,20 @@ class QueueSet(SeatAccounts):
                 return Rejected(Reason.QUEUE_FULL)
             ticket = self._ticket(flow, width, about, counts)
             ticket.queue = queue
-            if (at_once or not self._held) and self._uncontended(ticket):
-                # The usual case, without the detour through the queue; the same comes of it.
-                ticket.queue_length = 1
-                self._backlog.activate(queue, self._r)
-                queue.raise_to(self._r, self._now)
-                self._begin(queue, ticket, queue.start_r(self._now))
-            else:
-                self._backlog.append(queue, ticket, self._r, self._now)
-                if not self._held:
-                    self._start_next(only=ticket)
+            try:
+                if (at_once or not self._held) and self._uncontended(ticket):
+                    # The usual case, without the detour through the queue; the same comes of it.
+                    ticket.queue_length = 1
+                    self._backlog.activate(queue, self._r)
+                    queue.raise_to(self._r, self._now)
+                    self._begin(queue, ticket, queue.start_r(self._now))
+                else:
+                    self._backlog.append(queue, ticket, self._r, self._now)
+                    if not self._held:
+                        self._start_next(only=ticket)
+            except MemoryError:
+                self._count_anew(ticket)
+                raise
         demand = self._seats_in_use + self._backlog.seats
         if demand > self._occupancy.peak:
             self._occupancy.peak = demand
@@ -224,6 +235,19 @@ class QueueSet(SeatAccounts):
         Raises:
             ValueError: it was not executing.
         """
+        if ticket.state is not TicketState.EXECUTING:
+            self._move(ticket, TicketState.EXECUTING, TicketState.LINGERING)  # which says why not
+        try:
+            return self._finished(t, ticket)
+        except MemoryError:
+            self.drop(ticket)
+            return Finished(self._dispatch(), None)
+
+    def drop(self, ticket: Ticket) -> None:
+        """Take a request out, in whatever state it is, where memory lacks to do it in order."""
+        self._count_anew(ticket)
+
+    def _finished(self, t: float, ticket: Ticket) -> Finished:
         self._move(ticket, TicketState.EXECUTING, TicketState.LINGERING)
         self._sync(t)
         del self._executing[ticket]
@@ -256,6 +280,17 @@ class QueueSet(SeatAccounts):
         Raises:
             ValueError: it was not waiting.  If it just started, ``finish`` it instead.
         """
+        if ticket.state is not TicketState.QUEUED:
+            self._move(ticket, TicketState.QUEUED, TicketState.LEFT)  # which says why not
+        try:
+            self._take_out(t, ticket)
+        except MemoryError:
+            self.drop(ticket)
+        ticket.counts.rejected[reason] += 1
+        return self._dispatch()
+
+    def _take_out(self, t: float, ticket: Ticket) -> None:
+        """Take a waiting request out of its queue."""
         self._move(ticket, TicketState.QUEUED, TicketState.LEFT)
         self._sync(t)
         queue = ticket.queue
@@ -265,19 +300,20 @@ class QueueSet(SeatAccounts):
         if was_head:
             queue.unlift(self._now)
         self._backlog.settle(queue)
-        ticket.counts.rejected[reason] += 1
-        return self._dispatch()
 
     def advance(self, t: float) -> Started:
         """Free the seats that have lingered long enough; return the requests that run now."""
         until = max(ticks(t), self._now)
         while self._lingering and self._lingering[0][0] <= until:
-            release, _, ticket = heapq.heappop(self._lingering)
-            self._sync_ticks(release)
-            self._move(ticket, TicketState.LINGERING, TicketState.DONE)
-            if ticket.queue is not None:
-                self._charged_seats -= ticket.final_seats
-            self._release(ticket)
+            self._sync_ticks(self._lingering[0][0])
+            ticket = heapq.heappop(self._lingering)[2]
+            try:
+                self._move(ticket, TicketState.LINGERING, TicketState.DONE)
+                if ticket.queue is not None:
+                    self._charged_seats -= ticket.final_seats
+                self._release(ticket)
+            except MemoryError:
+                self.drop(ticket)
         self._sync_ticks(until)
         return self._dispatch()
 
@@ -339,8 +375,11 @@ class QueueSet(SeatAccounts):
         """Start requests while the next one fits."""
         started: list[Ticket] = []
         if not self._held:
-            while (ticket := self._start_next()) is not None:
-                started.append(ticket)
+            try:
+                while (ticket := self._start_next()) is not None:
+                    started.append(ticket)
+            except MemoryError:
+                pass  # what started is told of; the next verb goes on
         return tuple(started)
 
     def _end(self, head: Ticket) -> int:
@@ -368,8 +407,17 @@ class QueueSet(SeatAccounts):
             return None
         queue = ticket.queue
         assert queue is not None  # noqa: S101  (what waits has a queue)
-        self._backlog.remove(queue, ticket)
-        self._begin(queue, ticket, least_start)
+        try:
+            self._backlog.remove(queue, ticket)
+            self._begin(queue, ticket, least_start)
+        except MemoryError:
+            self._executing.pop(ticket, None)
+            ticket.state = TicketState.QUEUED
+            queue.waiting[ticket] = None  # where it was
+            queue.waiting.move_to_end(ticket, last=False)
+            self._backlog.waiting_in[queue.index] = queue
+            self._count_anew(None)
+            raise
         return ticket
 
     def _begin(self, queue: Queue, ticket: Ticket, least_start: int) -> None:

@@ -16,6 +16,7 @@ A refused request has no ticket.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -250,6 +251,26 @@ class Queue:
         self.initial_seats_waiting -= ticket.initial_seats
         if self.head is ticket:
             self.head = next(iter(self.waiting), None)
+
+    def count_anew(
+        self, executing: Sequence[Ticket], lingering: Sequence[Ticket], now: int
+    ) -> None:
+        """Work the numbers out from the requests; the virtual start stays.
+
+        Args:
+            executing: requests of this queue that execute.
+            lingering: those that hold their final seats.
+            now: in ticks.
+        """
+        start_r = self.start_r(now)
+        self.head = next(iter(self.waiting), None)
+        self.work = sum(ticket.work for ticket in self.waiting)
+        self.seats_waiting = sum(ticket.seats for ticket in self.waiting)
+        self.initial_seats_waiting = sum(ticket.initial_seats for ticket in self.waiting)
+        self.executing = len(executing)
+        self.flying = sum(ticket.initial_seats for ticket in executing)
+        self.seats_in_use = sum(ticket.seats for ticket in (*executing, *lingering))
+        self.base = start_r - self.flying * now
 
     def raise_to(self, start_r: int, now: int) -> None:
         """Let the virtual start be no less than this, on account of a new head."""
