@@ -164,7 +164,7 @@ class Scheduler(Controller):
                 self._happened(Happening.GONE)
         elif old is None or not old.node or was is None:
             self._happened(Happening.PLACED)
-        elif was.shape is not new.shape or was.terminating != new.terminating:
+        elif was.shape is not new.shape:  # one that is being deleted helps when it is gone
             self._happened(Happening.PLACED, Happening.GONE)
 
     def begin_anew(self) -> None:

@@ -109,6 +109,31 @@ async def test_a_full_node_takes_no_more(autojump_clock: MockClock) -> None:
         assert await places(server) == {"p1": "node-0", "p2": "node-0"}
 
 
+async def test_a_pod_that_is_to_go_helps_when_it_is_gone(autojump_clock: MockClock) -> None:
+    """Until then the pod for whose sake it goes is not tried again, and told of once."""
+    async with cluster(2) as server:
+        client, share = server.client(), {"limits": {"example.com/foo": "1"}}
+        status = {"status": {"capacity": {"example.com/foo": "1"}}}
+        await client.patch(client.kind("v1", "Node"), "node-1", status, subresource="status")
+        await trio.sleep(1)
+        for name, value in (("low", 1), ("high", 1000)):
+            await client.create({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+                "metadata": {"name": name}, "value": value,
+            })  # fmt: skip
+            body = pod(name, priorityClassName=name)
+            body["spec"]["containers"][0]["resources"] = share
+            await client.create(body)
+            await trio.sleep(5)
+        text = "0/2 nodes are available: 2 Insufficient example.com/foo."
+        events = await events_of(client, "Pod")
+        refusals = [row for row in events if row[1] == "FailedScheduling"]
+        assert refusals == [("Warning", "FailedScheduling", text)]
+        await client.delete(client.kind("v1", "Pod"), "low", NAMESPACE, gracePeriodSeconds=0)
+        await trio.sleep(5)
+        assert await places(server) == {"high": "node-1"}
+
+
 @pytest.mark.parametrize(
     "spec",
     [{"schedulerName": "mine"}, {"schedulingGates": [{"name": "example.com/later"}]}],
