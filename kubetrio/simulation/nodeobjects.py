@@ -169,6 +169,8 @@ def node_object(name: str, index: int) -> Object:
         index: says its zone and the range of its pods' addresses.
     """
     labels = {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",

@@ -93,6 +93,7 @@ class NodeLifecycle(Controller):
     """
 
     name = "node-lifecycle-controller"
+    workers = 8
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
