@@ -236,9 +236,8 @@ class SqliteStore(SoleWriter):
     ) -> RangeResult:
         """Keys in order; see `Store.range`."""
         await self._turn()
-        if self._is_quick(keys, limit, max_bytes):
-            return await self._here(lambda reader: reader.range(keys, at, limit, max_bytes))
-        return await self._long_read(lambda reader: reader.range(keys, at, limit, max_bytes))
+        read = self._here if self._is_quick(keys, limit, max_bytes) else self._long_read
+        return await read(lambda reader: reader.range(keys, at, limit, max_bytes))
 
     async def join(
         self,
@@ -251,14 +250,9 @@ class SqliteStore(SoleWriter):
         max_bytes: int,
     ) -> JoinResult:
         """Values as one piece of bytes; see `Store.join`."""
-
-        def joins(reader: Reader) -> JoinResult:
-            return reader.join(keys, skip, separator, at, limit, max_bytes)
-
         await self._turn()
-        if self._is_quick(keys, limit, max_bytes):
-            return await self._here(joins)
-        return await self._long_read(joins)
+        read = self._here if self._is_quick(keys, limit, max_bytes) else self._long_read
+        return await read(lambda reader: reader.join(keys, skip, separator, at, limit, max_bytes))
 
     async def count(self, keys: Range, *, at: Revision | None = None) -> int:
         """Number of keys; see `Store.count`."""
