@@ -41,6 +41,20 @@ CONFIG_MAP: dict[str, Any] = {
 }
 
 
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default", "labels": {"app": "p"}},
+    "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
+}
+LEASE: dict[str, Any] = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "l", "namespace": "default"},
+    "spec": {"holderIdentity": "n", "leaseDurationSeconds": 40},
+}
+
+
 class Walk:
     """Counts calls of the package's functions in a block, and changes from file to file.
 
@@ -93,3 +107,33 @@ async def test_a_post_walks_no_further(
     least = min(walk.calls for walk in walks), min(walk.changes for walk in walks)
     assert least[0] <= calls, least
     assert least[1] <= changes, least
+
+
+@pytest.mark.skipif(sys.getprofile() is not None, reason="something else is counting")
+@pytest.mark.parametrize(
+    ("obj", "part", "member", "below", "calls"),
+    [(POD, "status", "message", "status", 495), (LEASE, "spec", "holderIdentity", "", 378)],
+)
+async def test_a_merge_patch_walks_no_further(
+    server: InProcess, obj: dict[str, Any], part: str, member: str, below: str, calls: int
+) -> None:
+    """What it does not name is not decoded again."""
+    client = Client(server.api.handle, server.api.storage.registry)
+    await client.create(obj)
+    kind, meta = client.kind(obj["apiVersion"], obj["kind"]), obj["metadata"]
+
+    async def patch(text: str) -> None:
+        await client.patch(
+            kind, meta["name"], {part: {member: text}}, meta["namespace"], subresource=below
+        )
+
+    for number in range(WARM):
+        await patch(f"warm{number}")
+        await trio.testing.wait_all_tasks_blocked()
+    walks = []
+    for number in range(COUNTED):
+        with Walk() as walk:
+            await patch(f"counted{number}")
+        walks.append(walk.calls)
+        await trio.testing.wait_all_tasks_blocked()
+    assert min(walks) <= calls, walks
