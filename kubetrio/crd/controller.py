@@ -59,11 +59,7 @@ SETTLE_MOST_S: Final = 600.0
 LOOK_AGAIN_S, LOOK_MOST_S = 0.5, 600.0  # while objects wait for their finalizers
 LEFT_OVER: Final = ""
 """Instead of a definition's name: APIServices of definitions that are gone."""
-_CLEANING: Said = (
-    "True",
-    "InstanceDeletionInProgress",
-    "CustomResource deletion is in progress",
-)
+_CLEANING: Said = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 _CLEANED: Said = ("False", "InstanceDeletionCompleted", "removed all instances")
 _OVERLAPS: Said = (
     "False",
@@ -226,10 +222,8 @@ class CRDController(Reconciler):
     def _serve(self, name: str, definition: Object) -> None:
         before = self._served.get(name)
         if before is not None and is_true(definition, "Established"):
-            from kubetrio.crd.serving import what_counts
-
             before.shared.terminating = is_true(definition, "Terminating")
-            if before.said == what_counts(definition):
+            if before.made_of(definition):
                 return
         gone = [] if before is None else list(before.kinds)
         self._served.pop(name, None)
@@ -309,8 +303,6 @@ class CRDController(Reconciler):
         self._delays.pop(key, None)
 
     async def _all_settled(self, shared: Shared, kind: Kind) -> bool:
-        from kubetrio.crd.customtype import settled
-
         count = 0
         keys = Range.prefix(kind.storage_prefix)
         with suppress(Unreadable):  # that may be read later
@@ -320,7 +312,7 @@ class CRDController(Reconciler):
                     if count % LOOKED_AT == 0:
                         await trio.lowlevel.checkpoint()
                     obj = read(kind, item.value)
-                    if obj["apiVersion"] != kind.api_version or settled(shared, obj) != obj:
+                    if obj["apiVersion"] != kind.api_version or shared.as_written_today(obj) != obj:
                         return False
             return True
         return False

@@ -51,6 +51,10 @@ class Shared:
     settled: bool = False
     versions: dict[str, Version] = field(default_factory=dict)
 
+    def as_written_today(self, obj: Json) -> Json:
+        """A stored object as it would be written today in its version."""
+        return _settled(self, obj, MOST_BYTES)[0]
+
 
 class Version:
     """What a definition says of the objects of one version; made when it is needed.
@@ -286,11 +290,6 @@ class Settling:
         if group_version.version not in self._shared.versions:
             why = f"request to convert CR from an invalid group/version: {obj['apiVersion']}"
             raise ApiError(500, "", why)
-
-
-def settled(shared: Shared, obj: Json) -> Json:
-    """A stored object as it would be written today in its version."""
-    return _settled(shared, obj, MOST_BYTES)[0]
 
 
 def _settled(shared: Shared, obj: Json, room: int) -> tuple[Json, int]:

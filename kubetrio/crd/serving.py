@@ -40,6 +40,10 @@ class Served:
     shared: Shared
     said: Any
 
+    def made_of(self, definition: Json) -> bool:
+        """Whether a definition, as it is now, makes the same kinds."""
+        return bool(self.said == what_counts(definition))
+
 
 def has_condition(definition: Json, kind: str) -> bool:
     """Whether a condition of a definition is true."""
