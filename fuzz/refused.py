@@ -4,8 +4,8 @@ python fuzz/refused.py --step 41 --seed 1
 
 While a request is made beside others, the n-th call of a function of the server that makes what
 grows with requests (bodies, objects, answers, lists, rows), of flow control or of the store raises
-MemoryError, whichever task it is in: n is 1, 1 + STEP, ... until the request ends before that.
-It may be answered with an error; then the server has to be as if it had been made or had not
+MemoryError, whichever task it is in: n is 1, 1 + STEP, ... until the request ends before that.  It
+may be answered with an error; then the server has to be as if it had been made or had not
 (`fuzz.interrupting`).  A server that ends by it is counted, and started again.
 
 And a server in a process of its own gets no descriptor above the n-th free one, while it starts,

@@ -177,8 +177,7 @@ class Gate:
             patience_s: how long it may wait, in seconds.
             again: whether it had one before, and is counted; see `pauses`.
         """
-        t = request.started
-        self.ticketless.settle(t)
+        self.ticketless.settle(t := request.started)
         self._watch()
         at_once = not self._running or entry.exempt or self._quiet(t)
         dispatcher, histograms = self._dispatcher, entry.histograms

@@ -211,16 +211,7 @@ class QueueSet(SeatAccounts):
             ticket = self._ticket(flow, width, about, counts)
             ticket.queue = queue
             try:
-                if (at_once or not self._held) and self._uncontended(ticket):
-                    # The usual case, without the detour through the queue; the same comes of it.
-                    ticket.queue_length = 1
-                    self._backlog.activate(queue, self._r)
-                    queue.raise_to(self._r, self._now)
-                    self._begin(queue, ticket, queue.start_r(self._now))
-                else:
-                    self._backlog.append(queue, ticket, self._r, self._now)
-                    if not self._held:
-                        self._start_next(only=ticket)
+                self._enter(queue, ticket, at_once=at_once or not self._held)
             except MemoryError:
                 self._count_anew(ticket)
                 raise
@@ -228,6 +219,19 @@ class QueueSet(SeatAccounts):
         if demand > self._occupancy.peak:
             self._occupancy.peak = demand
         return ticket
+
+    def _enter(self, queue: Queue, ticket: Ticket, *, at_once: bool) -> None:
+        """Start a request if none waits and it fits, or have it wait."""
+        if at_once and self._uncontended(ticket):
+            # The usual case, without the detour through the queue; the same comes of it.
+            ticket.queue_length = 1
+            self._backlog.activate(queue, self._r)
+            queue.raise_to(self._r, self._now)
+            self._begin(queue, ticket, queue.start_r(self._now))
+        else:
+            self._backlog.append(queue, ticket, self._r, self._now)
+            if not self._held:
+                self._start_next(only=ticket)
 
     def finish(self, t: float, ticket: Ticket) -> Finished:
         """Note that a request has been executed, with whatever result.
