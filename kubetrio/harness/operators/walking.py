@@ -167,12 +167,14 @@ class WalkSearch(Search):
     def toured(self, states: Sequence[Object], schema: Schema, most: int) -> Plan | None:
         """Return a small walk that shows a mistake, from the first state to another one.
 
+        Those to the largest states come first, for they have most properties.
+
         Args:
-            states: of the object.
+            states: of the object, the smallest first.
             schema: of it; what may be left out is, as long as the mistake shows.
             most: so many walks are tried at most.
         """
-        tours = [[states[0], other] for other in states[1:]] or [list(states[:1])]
+        tours = [[states[0], other] for other in reversed(states[1:])] or [list(states[:1])]
         for bodies in tours[:most]:
             if bodies and self._fails(through(self._about, bodies)):
                 small = reduced(bodies, schema, lambda few: self._fails(through(self._about, few)))

@@ -68,7 +68,7 @@ class Certificates:
         if certificate is None:
             return
         labels = certificate["spec"].get("secretTemplate", {}).get("labels")
-        meta = {"name": request.name, "namespace": request.namespace}
+        meta: dict[str, Any] = {"name": request.name, "namespace": request.namespace}
         owner = {"apiVersion": "certs.example.com/v1", "kind": "Certificate"}
         owner |= {"name": request.name, "uid": certificate["metadata"]["uid"]}
         meta["ownerReferences"] = [owner]
