@@ -26,7 +26,7 @@ from kubetrio.harness.operators.oracles import ORACLES, Evidence, Finding, Oracl
 from kubetrio.harness.operators.plans import Crash, Plan, Step
 from kubetrio.harness.operators.runs import Operator, Run, Terms
 from kubetrio.harness.operators.scripts import script_of
-from kubetrio.harness.operators.singles import singles
+from kubetrio.harness.operators.singles import Habits, singles
 from kubetrio.harness.operators.subjects import NAMES, Subject, subject
 from kubetrio.harness.script import Inject, Move, Request, Script, Settle
 from kubetrio.harness.setup import Setup
@@ -209,19 +209,6 @@ class Search:
             return smallest(strategy, self._fails, settings=chosen, random=seeded(seed).rng)
         except NoSuchExample:
             return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
-    """What an operator does when nothing goes wrong.
-
-    Args:
-        watches: resources that it watches.
-        writes: verb, resource and subresource of its writes.
-    """
-
-    watches: Sequence[str]
-    writes: Sequence[tuple[str, str, str]]
 
 
 def habits(ground: Ground, about: Subject, seed: int) -> Habits:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random  # noqa: TID251  (the randomness of an Env)
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from kubetrio.faults import Rule
 from kubetrio.harness.operators.outside.drawing import drawn
@@ -18,14 +18,24 @@ from kubetrio.harness.operators.runs import FOREIGN
 from kubetrio.harness.operators.subjects import NAMES, Object, Subject
 from kubetrio.harness.script import Inject, Settle
 
-if TYPE_CHECKING:
-    from kubetrio.harness.operators.exploring import Habits
-
 DRAWN = 8
 DELAY_S = 30.0
 RETRY_AFTER_S = 5
 MOST_DEATHS = 4
 """The operator is killed at once, and after so many writes but one at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """What an operator does when nothing goes wrong.
+
+    Args:
+        watches: resources that it watches.
+        writes: verb, resource and subresource of its writes.
+    """
+
+    watches: Sequence[str]
+    writes: Sequence[tuple[str, str, str]]
 
 
 def singles(about: Subject, known: Habits, rng: random.Random) -> Iterator[Plan]:

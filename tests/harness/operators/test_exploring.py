@@ -8,10 +8,11 @@ import pytest
 from shelves import SHELF, books, operator
 
 from kubetrio.faults import Rule
-from kubetrio.harness.operators.exploring import Habits, Search, explore, habits
+from kubetrio.harness.operators.exploring import Search, explore, habits
 from kubetrio.harness.operators.ground import Ground, open_ground
 from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.operators.runs import FOREIGN, Terms
+from kubetrio.harness.operators.singles import Habits
 from kubetrio.harness.operators.subjects import subject
 from kubetrio.harness.script import Inject
 from kubetrio.harness.session import replayed

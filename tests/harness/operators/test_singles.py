@@ -5,9 +5,8 @@ from __future__ import annotations
 from shelves import SHELF, books
 
 from kubetrio.env import seeded
-from kubetrio.harness.operators.exploring import Habits
 from kubetrio.harness.operators.plans import Crash, Plan
-from kubetrio.harness.operators.singles import disturbances, extremes, singles
+from kubetrio.harness.operators.singles import Habits, disturbances, extremes, singles
 from kubetrio.harness.operators.subjects import subject
 from kubetrio.harness.script import Inject, Request
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from kubetrio.env import monotonic, seeded
 from kubetrio.harness.operators.calls import OPERATOR
-from kubetrio.harness.operators.exploring import Habits, plans
+from kubetrio.harness.operators.exploring import plans
 from kubetrio.harness.operators.oracles import Evidence, Finding, judge
 from kubetrio.harness.operators.outside.crew import Crew
 from kubetrio.harness.operators.outside.drawing import drawn
@@ -43,6 +43,7 @@ from kubetrio.harness.operators.outside.trials import Attempt, Pace, Trial
 from kubetrio.harness.operators.outside.wants import strays
 from kubetrio.harness.operators.plans import Plan
 from kubetrio.harness.operators.runs import Run
+from kubetrio.harness.operators.singles import Habits
 from kubetrio.harness.operators.subjects import Subject
 from kubetrio.harness.script import Inject, Request
 

@@ -15,11 +15,11 @@ from itertools import zip_longest
 
 from kubetrio.faults import Rule
 from kubetrio.harness.operators.calls import OPERATOR, Call
-from kubetrio.harness.operators.exploring import Habits
 from kubetrio.harness.operators.outside.drawing import drawn
 from kubetrio.harness.operators.outside.trials import Attempt, settled
 from kubetrio.harness.operators.plans import Crash, Plan, Step
 from kubetrio.harness.operators.runs import FOREIGN, Run
+from kubetrio.harness.operators.singles import Habits
 from kubetrio.harness.operators.subjects import NAMES, Object, Subject
 from kubetrio.harness.script import Inject, Request, Settle
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from kubetrio import __version__
 from kubetrio.harness.operators.calls import Call
-from kubetrio.harness.operators.exploring import Habits
 from kubetrio.harness.operators.oracles import Finding
 from kubetrio.harness.operators.outside.trials import Attempt, Pace
 from kubetrio.harness.operators.plans import Plan
+from kubetrio.harness.operators.singles import Habits
 
 FORMAT = "kubetrio-operator-report/1"
 SHOWN_CALLS = 25

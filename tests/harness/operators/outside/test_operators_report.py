@@ -8,11 +8,11 @@ from typing import Any
 from simulated_operators import SHELF, books
 
 from kubetrio.harness.operators.calls import OPERATOR, Call, Place
-from kubetrio.harness.operators.exploring import Habits
 from kubetrio.harness.operators.oracles import Finding
 from kubetrio.harness.operators.outside.report import FORMAT, SHOWN_CALLS, Found, Report
 from kubetrio.harness.operators.outside.trials import Attempt, Pace
 from kubetrio.harness.operators.plans import Plan
+from kubetrio.harness.operators.singles import Habits
 from kubetrio.harness.operators.subjects import subject
 
 PLAN = Plan(steps=(subject(SHELF).create("a", books(1)),))
