@@ -295,6 +295,7 @@ def compare(folder: Path, one: Played, other: Played) -> list[str]:
 def prove(plan: Plan) -> Iterator[tuple[int, int, list[str]]]:
     """Record and replay scripts; yield after each batch their number, their steps and findings."""
     steps, findings, folder = 0, [], plan.folder
+    names = {python: version(python) for python in plan.pythons}
     end = plan.seed + plan.scripts
     for number, first in enumerate(range(plan.seed, end, plan.batch)):
         seeds = range(first, min(first + plan.batch, end))
@@ -309,7 +310,7 @@ def prove(plan: Plan) -> Iterator[tuple[int, int, list[str]]]:
             ):
                 if differs := compare(folder, one, other):
                     differing.add(one.seed)
-                    findings += [f"{by}, {python}: {line}" for line in differs]
+                    findings += [f"{names[by]}, {names[python]}: {line}" for line in differs]
                     kept = folder / f"{one.seed}-{REPLAY}.json"
                     kept.rename(folder / f"{one.seed}-{REPLAY}-{hash_seed - 1}.json")
         for one in made:
