@@ -60,7 +60,7 @@ class SimulatedNodes(Controller):
     """
 
     name = "simulated-node-controller"
-    workers = 8
+    workers = 32
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
