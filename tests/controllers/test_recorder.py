@@ -56,8 +56,9 @@ class Together(Base):
     def __init__(self) -> None:
         self.now = self.most = 0
 
-    async def validate(self, _: Attributes) -> None:
+    async def validate(self, attributes: Attributes) -> None:
         """Count one while others come."""
+        del attributes
         self.now += 1
         self.most = max(self.most, self.now)
         for _ in range(20):

@@ -108,6 +108,6 @@ class LateStore(InMemoryStore):
 
     late: KeyValue | None = None
 
-    async def get(self, key: str) -> KeyValue | None:
+    async def get(self, key: str, *, at: int | None = None) -> KeyValue | None:
         """See `Reading.get`."""
-        return self.late or await super().get(key)
+        return self.late or await super().get(key, at=at)

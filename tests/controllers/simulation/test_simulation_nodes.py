@@ -87,9 +87,9 @@ async def test_a_lease_that_was_changed_is_renewed(autojump_clock: MockClock) ->
     async with nodes(1) as server:
         client = server.client()
         kind = client.kind("coordination.k8s.io/v1", "Lease")
-        other = {"metadata": {"labels": {"a": "b"}}, "spec": {"leaseTransitions": 7}}
+        spec = {"leaseTransitions": 7, "renewTime": None}
         await client.patch(
-            kind, "node-0", {**other, "spec": {**other["spec"], "renewTime": None}}, LEASES
+            kind, "node-0", {"metadata": {"labels": {"a": "b"}}, "spec": spec}, LEASES
         )
         for _ in range(2):
             await trio.sleep(25)
