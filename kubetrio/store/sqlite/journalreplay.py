@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import Protocol
+
+import apsw
 
 from kubetrio.store.errors import StoreError
-from kubetrio.store.model import EventType, reopened
+from kubetrio.store.model import EventType, Revision, Stamped, reopened
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.journal import Journaled, Record
 
-if TYPE_CHECKING:
-    from kubetrio.store.sqlite.writer import Writer
+
+class Writer(Protocol):
+    """What a replay needs of the writing connection (`store.sqlite.writer`)."""
+
+    connection: apsw.Connection
+    revision: Revision
+    compacted: Revision
+    newest_ms: int
+
+    def identity(self) -> int:
+        """See there."""
+        ...
+
+    def drop_until(self, to: Revision) -> None:
+        """See there."""
+        ...
+
+    def create(self, key: str, value: Stamped, ttl_ms: int = 0) -> object:
+        """See there."""
+        ...
+
+    def update(self, key: str, value: Stamped, expected: Revision, ttl_ms: int = 0) -> object:
+        """See there."""
+        ...
+
+    def delete(self, key: str, expected: Revision, last: Stamped | None = None) -> object:
+        """See there."""
+        ...
 
 
 def replay(writer: Writer, journaled: Journaled) -> None:
