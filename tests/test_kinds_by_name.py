@@ -43,7 +43,7 @@ OTHER_WORDS = {
     ("config/network.py", "services"): "a section of the configuration",
     ("cel/programs.py", "bindings"): "an extension of the CEL engine",
     ("flow/config.py", "namespaces"): "a member of FlowSchemas",
-    ("store/sqlite/commits.py", "events"): "an attribute of a batch",
+    ("store/sqlite/flights.py", "events"): "an attribute of a batch",
     ("watch/window.py", "events"): "the same",
     ("audit/policy.py", "namespaces"): "a member of an audit policy",
     ("store/etcd/fields.py", "events"): "a member of etcd's WatchResponse",
