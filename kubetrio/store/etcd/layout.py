@@ -99,14 +99,20 @@ class Layout:
         raise ValueError(f"{key} is in no folder of etcd")
 
     def from_etcd(self, key: bytes) -> str | None:
-        """Return the store's key, None for what is none of its."""
+        """Return the store's key, None for what is none of its.
+
+        Keys that are not UTF-8 are none: another program wrote them, since names of objects are
+        ASCII.
+        """
         if not key.startswith(self._begin):
             return None
         if key in self._others or key.startswith(self._other_folders):
             return None
-        if key.startswith(self._own):
-            return key[len(self._begin) - 1 :].decode()
-        return OBJECTS + key[len(self._begin) :].decode()
+        try:
+            name = key[len(self._begin) :].decode()
+        except UnicodeDecodeError:
+            return None
+        return f"/{name}" if key.startswith(self._own) else OBJECTS + name
 
     def range_of(self, keys: Range) -> tuple[bytes, bytes]:
         """Return start and end in etcd of a range of the store, which is in one of its folders."""

@@ -47,6 +47,14 @@ def test_keys_come_back(begin: str, name: str, prefix: str) -> None:
     assert layout.everything[0] <= found < layout.everything[1]
 
 
+@pytest.mark.parametrize("prefix", ["/registry", "a/b"])
+def test_keys_that_are_not_utf_8(prefix: str) -> None:
+    """They are no keys of the store, wherever below the prefix they are."""
+    layout = Layout(prefix)
+    for folder in ("pods/default/", "kubetrio/", ""):
+        assert layout.from_etcd(layout.everything[0] + folder.encode() + b"\xff\xfe") is None
+
+
 def _other(name: str) -> bool:
     return name in OTHERS or name.startswith(OTHER_FOLDERS)
 
