@@ -50,7 +50,8 @@ def forget(directory: Path) -> None:
         OSError: they cannot be removed.
     """
     (directory / FILE_NAME).unlink(missing_ok=True)
-    (directory / TABLE_NAME).unlink(missing_ok=True)
+    for name in (f".{TABLE_NAME}.new", TABLE_NAME):
+        (directory / name).unlink(missing_ok=True)
 
 
 def left(directory: Path) -> Remote | None:

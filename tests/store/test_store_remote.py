@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kubetrio.store.remote import FILE_NAME, Remote, forget, leave, left
+from kubetrio.store.etcd.copyfile import unfinished
+from kubetrio.store.remote import FILE_NAME, TABLE_NAME, Remote, forget, leave, left
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,8 @@ def test_what_is_left_is_found(tmp_path: Path, remote: Remote, flags: str) -> No
     """And names the flags; leaving it again writes nothing."""
     assert left(tmp_path) is None
     leave(tmp_path, remote)
+    for name in (TABLE_NAME, unfinished(tmp_path / TABLE_NAME).name):
+        (tmp_path / name).touch()
     written = (tmp_path / FILE_NAME).stat().st_mtime_ns
     leave(tmp_path, remote)
     assert left(tmp_path) == remote
@@ -29,6 +32,7 @@ def test_what_is_left_is_found(tmp_path: Path, remote: Remote, flags: str) -> No
     forget(tmp_path)
     forget(tmp_path)
     assert left(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"servers": 1, "prefix": ""}'])

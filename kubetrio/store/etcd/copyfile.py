@@ -85,7 +85,7 @@ class Head:
                     raise UnusableCopy(f"its {name} is {members[name]!r}, not {value!r}")
             mark = None if members["mark"] is None else Mark.from_json(members["mark"])
             return cls(identity, int(members["revision"]), int(members["keys"]), mark)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise UnusableCopy(f"its head is damaged: {error!r}") from error
 
 
@@ -103,6 +103,26 @@ class Copy(NamedTuple):
     left_out: Sequence[str]
 
 
+def unfinished(path: Path) -> Path:
+    """Return where a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.new")
+
+
+def remove_copy(path: Path) -> None:
+    """Remove a file, and what is left of one that was not finished; either may be missing.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        OSError: one cannot be removed; the other is, if that is possible.
+    """
+    try:
+        unfinished(path).unlink(missing_ok=True)
+    finally:
+        path.unlink(missing_ok=True)
+
+
 class CopyWriter:
     """Writes a file; nothing is at its place until `finish`.
 
@@ -116,7 +136,7 @@ class CopyWriter:
 
     def __init__(self, path: Path, head: Head) -> None:
         self._path = path
-        self._new = path.with_name(f".{path.name}.new")
+        self._new = unfinished(path)
         self._new.unlink(missing_ok=True)  # that of a server that was killed, whatever its mode
         handle = os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         self._file: BinaryIO = os.fdopen(handle, "wb")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable
 from collections.abc import Mapping as Map
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,7 +26,15 @@ from kubetrio.env import Env
 from kubetrio.observe.logs import Log
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.etcd.client import Client
-from kubetrio.store.etcd.copyfile import Copy, CopyWriter, Head, UnusableCopy, read_copy
+from kubetrio.store.etcd.copyfile import (
+    Copy,
+    CopyWriter,
+    Head,
+    UnusableCopy,
+    read_copy,
+    remove_copy,
+    unfinished,
+)
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import Compacted
 from kubetrio.store.etcd.feed import Feed
@@ -151,6 +160,8 @@ class TableKeeper:
             await self._write(head, kept, sorted(left_out))
         except OSError as error:
             LOG.warning("the table is not copied to the disk", reason=str(error))
+            if generation != self._generation:  # the last one may have what is encrypted now
+                await self._remove()
         else:
             self._copied, self._generation = table.revision, generation
 
@@ -192,9 +203,15 @@ class TableKeeper:
     async def _read(self) -> Copy | None:
         path = self._settings.path
         try:
+            # What a server that was killed has begun is of no use, and has values in plain text.
+            await self._env.run_blocking(partial(unfinished(path).unlink, missing_ok=True))
+        except OSError as error:
+            self._stays(error)
+        try:
             copy = await self._env.run_blocking(read_copy, path, self._identity)
         except UnusableCopy as error:
             self._anew(str(error))
+            await self._remove()  # whether it has values that are encrypted now is not known
             return None
         if copy is None:
             return None
@@ -202,13 +219,22 @@ class TableKeeper:
         if secret:  # encrypted since then
             LOG.info("a copy of the table on the disk has values that are encrypted now, and is "
                      "removed", values=len(secret))  # fmt: skip
-            with suppress(OSError):
-                await self._env.run_blocking(path.unlink)
+            await self._remove()
             hidden = frozenset(secret)
             states = [state for state in copy.states if state.key not in hidden]
             return Copy(copy.head, states, [*copy.left_out, *secret])
         self._copied = copy.head.revision
         return copy
+
+    async def _remove(self) -> None:
+        try:
+            await self._env.run_blocking(remove_copy, self._settings.path)
+        except OSError as error:
+            self._stays(error)
+
+    def _stays(self, error: OSError) -> None:
+        LOG.warning("a copy of the table that is not used cannot be removed: remove it by hand, it "
+                    "may have values that are encrypted now", reason=str(error))  # fmt: skip
 
     def _anew(self, reason: str) -> None:
         LOG.info("the copy of the table cannot be used, and everything is read anew", reason=reason)

@@ -73,6 +73,14 @@ def test_each_byte_counts(tmp_path: Path) -> None:
         read_copy(path, IDENTITY)
 
 
+@pytest.mark.parametrize("damaged", [b"Infinity", b"1e999", b"[" * 60_000])
+def test_numbers_and_depths_that_are_no_head(damaged: bytes) -> None:
+    """They are refused as other damage is."""
+    line = Head(IDENTITY, 9, 4, None).to_line()
+    with pytest.raises(UnusableCopy, match="damaged"):
+        Head.from_line(line.replace(b'"keys": 4', b'"keys": ' + damaged), IDENTITY)
+
+
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_copy(data: bytes) -> None:
     """Are refused, whatever they are."""

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from kubetrio.env import Env, seeded
 from kubetrio.store.cipher import ENCRYPTED, Cipher, Plain, StoredValue
 from kubetrio.store.errors import Unreadable
-from kubetrio.store.etcd.copyfile import UnusableCopy, read_copy
+from kubetrio.store.etcd.copyfile import CopyWriter, UnusableCopy, read_copy, unfinished
 from kubetrio.store.etcd.engine import EtcdStore
 from kubetrio.store.etcd.errors import Code
 from kubetrio.store.etcd.keeping import FEW, LOOK_S, CopySettings
@@ -51,10 +51,12 @@ class Disk:
 
     Attributes:
         calls: how many still succeed; None for all.
+        full: whether no file can be begun.
     """
 
     def __init__(self, calls: int | None = None) -> None:
         self.calls = calls
+        self.full = False
 
     async def __call__(self, fn: Callable[[*Args], T], *args: *Args) -> T:
         """See `env.RunBlocking`."""
@@ -63,6 +65,8 @@ class Disk:
             if not self.calls:
                 raise OSError("the process is killed")
             self.calls -= 1
+        if self.full and getattr(fn, "__name__", "") == CopyWriter.__name__:
+            raise OSError("there is no room")
         return fn(*args)
 
 
@@ -279,9 +283,12 @@ async def test_copies_that_are_of_no_use(autojump_clock: MockClock, tmp_path: Pa
         one.put("a")
         async with one.live():
             pass
+        whole = one.path.read_bytes()
         async with one.live({"kubetrio": "2"}) as store:
             await one.as_fresh(store)
-            one.path.write_bytes(one.path.read_bytes()[:-1])
+        one.path.write_bytes(whole[:-1])
+        async with one.live() as store:
+            await one.as_fresh(store)
         one.path.write_bytes(b"{}\n")
         async with one.live() as store:
             await one.as_fresh(store)
@@ -360,6 +367,61 @@ async def test_values_that_are_encrypted_since_the_copy(
         assert b"password" not in one.path.read_bytes()
 
 
+async def test_a_copy_that_is_of_no_use_is_removed(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    """So is one that was not finished: what they have in plain text may be encrypted since."""
+    async with etcd_model() as model:
+        cipher = Partial("")
+        one = Kept(model, tmp_path, cipher)
+        model.put(b"/t/c1", stored(value("password")))
+        async with one.live():
+            pass
+        new = unfinished(one.path)
+        new.write_bytes(one.path.read_bytes()[:-1])  # of a server that was killed
+        cipher.kinds = "c"
+        async with one.live({"kubetrio": "2"}) as store:
+            assert one.files() == []
+            await one.as_fresh(store)
+        assert one.files() == [one.path]
+        assert b"password" not in one.path.read_bytes()
+
+
+async def test_a_disk_without_room_when_values_become_encrypted(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    """The last copy has their plain text, so it goes, though no other takes its place."""
+    async with etcd_model() as model:
+        cipher = Partial("")
+        one = Kept(model, tmp_path, cipher)
+        model.put(b"/t/c1", stored(value("password")))
+        async with one.live():
+            pass
+        async with one.live() as store:
+            cipher.kinds, cipher.generation = "c", 2
+            one.disk.full = True
+            await trio.sleep(LOOK_S + 1)
+            assert one.files() == []
+            one.disk.full = False
+            await trio.sleep(LOOK_S + 1)
+            assert b"password" not in one.path.read_bytes()
+            await one.as_fresh(store)
+
+
+async def test_a_copy_that_cannot_be_removed(
+    autojump_clock: MockClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a disk that is read-only: the log says so, and the server starts."""
+    async with etcd_model() as model:
+        one = Kept(model, tmp_path)
+        one.put("a")
+        for path in (one.path, unfinished(one.path)):
+            (path / "in the way").mkdir(parents=True)
+        async with one.live() as store:
+            await one.as_fresh(store)
+        assert caplog.text.count("cannot be removed") == 2
+
+
 async def test_values_that_cannot_be_read(autojump_clock: MockClock, tmp_path: Path) -> None:
     """Cannot after a start either, and are read when they can be."""
     async with etcd_model() as model:
@@ -413,14 +475,14 @@ async def test_a_disk_without_room(autojump_clock: MockClock, tmp_path: Path) ->
         one.put("a")
         async with one.live():
             pass
-        for calls in range(1, 6):
+        for calls in range(2, 7):
             before = one.path.read_bytes()
             one.disk.calls = calls
             async with one.live() as store:
                 one.put("b")
                 await store.caught_up(model.revision)
             one.disk.calls = None
-            assert one.path.read_bytes() == before or calls == 5
+            assert one.path.read_bytes() == before or calls == 6
             assert one.files() == [one.path]
             async with one.live() as store:
                 await one.as_fresh(store)
