@@ -43,6 +43,8 @@ MOST_BYTES = 4 * 1024 * 1024
 """Of a stored object: what a body of 3 MiB may say, and a third more that the server adds."""
 MARK = b'"resourceVersion":"'
 _UID = b'"uid":"'
+METADATA_DEPTH = 2
+"""Braces that open before the members of metadata."""
 _MANAGED = b',"managedFields":['
 
 
@@ -132,6 +134,11 @@ def metadata(value: bytes) -> Object:
 
 
 def uid(value: bytes) -> str:
-    """The uid of stored bytes."""
-    at = value.index(_UID) + len(_UID)
+    """The uid of stored bytes, empty for an object of another server that has none."""
+    at = value.find(_UID)
+    if at < 0:
+        return ""
+    if value.count(b"{", 0, at) > METADATA_DEPTH:  # it may be of something inside the object
+        return str(metadata(value).get("uid") or "")
+    at += len(_UID)
     return value[at : value.index(b'"', at)].decode()

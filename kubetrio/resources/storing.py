@@ -246,7 +246,7 @@ async def _store_deletion(write: Write) -> None:
         current = await store.freeing.update(current.key, stamp(last), expected=current.revision)
         last["metadata"]["resourceVersion"] = str(current.revision)
         if write.outcome is Outcome.REMOVE:
-            write.doomed = last["metadata"]["uid"]
+            write.doomed = last["metadata"].get("uid") or ""
     revision = current.revision
     if write.outcome is Outcome.REMOVE:
         revision = await store.delete(current.key, expected=revision)

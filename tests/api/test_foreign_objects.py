@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
+from trio.testing import MockClock
 
 from kubetrio.resources.objects import stamp
 from kubetrio.testing.client import Client
-from kubetrio.testing.server import InProcess
+from kubetrio.testing.server import InProcess, open_api
 
 PATH = "/api/v1/namespaces/default/configmaps/one"
 KEY = "/registry/configmaps/default/one"
@@ -116,6 +118,46 @@ async def test_it_can_be_deleted(
     answer = await client.request("DELETE", PATH)
     assert (answer.status, answer.json()["details"]) == (200, details)
     assert (await client.request("GET", PATH)).status == 404
+
+
+async def test_a_pod_without_a_uid_can_be_deleted(server: InProcess, client: Client) -> None:
+    """Its grace is written before it goes, and what is removed then is that object."""
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    meta = {name: value for name, value in META.items() if name != "uid"}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": meta, "spec": spec}
+    await server.api.storage.store.create("/registry/pods/default/one", stamp(pod))
+    path = "/api/v1/namespaces/default/pods/one"
+    answer = await client.request("DELETE", path)
+    assert (answer.status, answer.json()["metadata"]["name"]) == (200, "one")
+    assert (await client.request("GET", path)).status == 404
+
+
+@pytest.mark.parametrize("marked", [False, True])
+async def test_controllers_let_objects_without_a_uid_go(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture, *, marked: bool
+) -> None:
+    """A namespace ends with what is in it, and no controller fails meanwhile."""
+    async with open_api(kept=True) as server:
+        client, store = server.client(), server.api.storage.store
+        await trio.sleep(1)
+        namespace = {
+            "kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "n"},
+            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
+        }  # fmt: skip
+        await store.create("/registry/namespaces/n", stamp(namespace))
+        refs = [{"apiVersion": "v1", "kind": "Namespace", "name": "n", "uid": OTHER}]
+        meta = {"name": "one", "namespace": "n"} | ({"ownerReferences": refs} if marked else {})
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        for kind, key in (("Pod", "pods"), ("ConfigMap", "configmaps")):
+            obj = {"kind": kind, "apiVersion": "v1", "metadata": meta}
+            obj |= {"spec": spec} if kind == "Pod" else {}
+            await store.create(f"/registry/{key}/n/one", stamp(obj))
+        await trio.sleep(1)
+        await client.delete(client.kind("v1", "Namespace"), "n")
+        await trio.sleep(10)
+        for key in ("namespaces/n", "pods/n/one", "configmaps/n/one"):
+            assert await store.get(f"/registry/{key}") is None
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_a_name_that_is_not_that_of_the_key(server: InProcess, client: Client) -> None:

@@ -129,6 +129,16 @@ def test_the_uid_is_found(obj: dict[str, Any], number: object) -> None:
     assert uid(stamp(obj).at(7)) == str(number)
 
 
+@given(OBJECTS)
+def test_an_object_without_a_uid(obj: dict[str, Any]) -> None:
+    """It has none, whatever those have that it names."""
+    obj["metadata"].pop("uid", None)
+    assert uid(stamp(obj).at(7)) == ""
+    obj["metadata"]["ownerReferences"] = [{"uid": "no"}]
+    obj["spec"] = {"claimRef": {"uid": "no"}}
+    assert uid(stamp(obj).at(7)) == ""
+
+
 @pytest.mark.parametrize(
     ("size", "before", "fits"),
     [

@@ -70,7 +70,7 @@ class Found(NamedTuple):
     @property
     def uid(self) -> str:
         """Its uid."""
-        uid: str = self.meta["uid"]
+        uid: str = self.meta.get("uid") or ""
         return uid
 
     @property
@@ -152,16 +152,16 @@ class GarbageCollector(Controller):
     def _deleting(self, key: str, meta: Object) -> None:
         finalizers = meta.get("finalizers") or ()
         if FOREGROUND in finalizers and ORPHAN not in finalizers:
-            uid = meta["uid"]
+            uid = meta.get("uid") or ""
             if self.graph.foreground.get(key) != uid:
                 self.graph.foreground[key] = uid
                 self.graph.seen(uid, key, waits=True)
                 self._look_at_deleted(key, uid)
             return
         if self.graph.foreground.pop(key, None) is not None:
-            self.graph.seen(meta["uid"], key, waits=False)
+            self.graph.seen(meta.get("uid") or "", key, waits=False)
         if ORPHAN in finalizers:
-            self._look_at_deleted(key, meta["uid"])
+            self._look_at_deleted(key, meta.get("uid") or "")
 
     def _look_at_deleted(self, key: str, uid: str) -> None:
         """Have an object looked at that waits for the collector."""
@@ -425,7 +425,8 @@ class GarbageCollector(Controller):
         """Drop owners of an object."""
 
         def dropped(meta: Object) -> Object:
-            kept = [one for one in meta.get("ownerReferences") or () if one["uid"] not in owners]
+            refs = meta.get("ownerReferences") or ()
+            kept = [one for one in refs if one.get("uid") not in owners]
             return _with(meta, "ownerReferences", kept)
 
         await self._patch(target, uid, dropped)
@@ -436,7 +437,7 @@ class GarbageCollector(Controller):
         def unblocked(meta: Object) -> Object:
             kept = [
                 {**one, "blockOwnerDeletion": False}
-                if one.get("blockOwnerDeletion") and owner in (None, one["uid"])
+                if one.get("blockOwnerDeletion") and owner in (None, one.get("uid"))
                 else one
                 for one in meta.get("ownerReferences") or ()
             ]
@@ -460,11 +461,11 @@ class GarbageCollector(Controller):
         if stored is None:
             return
         meta = objects.metadata(stored.value)
-        if meta["uid"] != uid or change(meta) == meta:
+        if (meta.get("uid") or "") != uid or change(meta) == meta:
             return  # the store need not be asked
 
         def changed(obj: Object) -> Object:
-            if obj["metadata"]["uid"] != uid:
+            if (obj["metadata"].get("uid") or "") != uid:
                 raise ApiError(404, "NotFound", f"{key} is another object now")
             return {**obj, "metadata": change(obj["metadata"])}
 

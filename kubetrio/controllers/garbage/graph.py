@@ -73,7 +73,7 @@ def references(meta: Object) -> tuple[Ref, ...]:
 
 def others(meta: Object, refs: tuple[Ref, ...]) -> tuple[Ref, ...]:
     """Those of the owners that are not the object itself, which never waits for itself."""
-    uid = meta["uid"]
+    uid = meta.get("uid")  # another server's object may have none
     if all(ref.uid != uid for ref in refs):
         return refs
     return tuple(ref for ref in refs if ref.uid != uid or ref.name != meta["name"])

@@ -177,11 +177,11 @@ class NamespaceController(Controller):
         Raises:
             ApiError: it cannot be written.
         """
-        name, uid = namespace["metadata"]["name"], namespace["metadata"]["uid"]
+        name, uid = namespace["metadata"]["name"], namespace["metadata"].get("uid")
         target = Target(self._kind, "", name, "finalize")
         for left in reversed(range(FINALIZE_ATTEMPTS)):
             now = await self._read(name)
-            if now is None or now["metadata"]["uid"] != uid:
+            if now is None or now["metadata"].get("uid") != uid:
                 return
             spec = now.get("spec") or {}
             kept = sorted({one for one in spec.get("finalizers") or () if one != FINALIZER})

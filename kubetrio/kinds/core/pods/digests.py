@@ -154,7 +154,7 @@ def pod_digest(value: bytes) -> PodDigest:
     deleting = meta.get("deletionTimestamp") or ""
     owner = owner_of(meta)
     return PodDigest(
-        uid=meta["uid"],
+        uid=meta.get("uid") or "",
         labels=_same(tuple((meta.get("labels") or {}).items())),
         created=meta.get("creationTimestamp") or "",
         deleting=deleting,
