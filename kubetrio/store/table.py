@@ -163,12 +163,16 @@ class MemoryTable:
 
     # ------------------------------------------------------------------ changes
 
-    def _apply(self, event: Event, at_ms: int | None = None) -> KeyValue | None:
+    def _apply(
+        self, event: Event, at_ms: int | None = None, *, created: Revision = 0
+    ) -> KeyValue | None:
         """Note what happened; return the state after it, None for a deletion.
 
         Args:
             event: what happened.
             at_ms: when, in milliseconds of the wall clock; now, where it is None.
+            created: revision that created the key, where the state before does not say; 0 where
+                it does.
         """
         key, revision = event.key, event.revision
         self._revision = revision
@@ -182,7 +186,8 @@ class MemoryTable:
             self._live.pop(key, None)
             states.append(revision)
         else:
-            created = revision if before is None else before.create_revision
+            if not created:
+                created = revision if before is None else before.create_revision
             self._live[key] = state = KeyValue(key, event.value, revision, created)
             states.append(state)
         self._bytes += len(event.value)

@@ -189,7 +189,8 @@ class FollowedTable(MemoryTable):
                 continue
             event = self._translation.event(change, state, self._before(change))
             if event is not None:
-                self._apply(event)
+                # Where the key could not be read before, it is older than what the table has of it.
+                self._apply(event, created=0 if state is None else state.create_revision)
                 if state is not None and state.stale:
                     self._live[state.key] = Stale(*self._live[state.key])
                 told.append(event)

@@ -75,6 +75,27 @@ async def encrypted() -> AsyncIterator[Encrypted]:
         yield Encrypted(model, store, cipher)
 
 
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_key_that_becomes_readable_is_as_old_as_it_is(
+    autojump_clock: MockClock, *, known: bool
+) -> None:
+    """Its creation is that of etcd, whether the table had a state of it before or not."""
+    async with encrypted() as one:
+        if known:
+            await one.seen(await one.put("a", "1"))
+        created = one.model.put(b"/t/a", b"k8s:enc:?")
+        await one.seen(created)
+        changed = await one.put("a", "2")
+        await one.seen(changed)
+        state = await one.store.get("a")
+        [there] = one.model.state().values()
+        assert state is not None
+        assert (state.revision, state.create_revision) == (changed, there.create_revision)
+        assert there.create_revision < changed
+        [past] = [one for one in await one.store.revisions_of("a") if one.revision == changed]
+        assert past.type is EventType.UPDATED
+
+
 async def test_what_is_stored_is_encrypted_and_what_is_read_is_not(
     autojump_clock: MockClock,
 ) -> None:
