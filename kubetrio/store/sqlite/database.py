@@ -19,6 +19,7 @@ from pathlib import Path
 import apsw
 
 from kubetrio.runtime.files import FULL, NO_DESCRIPTORS
+from kubetrio.store.model import Revision
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.sync import sync_directory
@@ -213,3 +214,19 @@ def damaged(path: Path, why: object) -> DatabaseUnusable:
     if len(told) > MOST_TOLD:
         told = told[:MOST_TOLD].rsplit(" ", 1)[0] + " ..."
     return DatabaseUnusable(f"{path} is damaged ({told}): restore a backup or move it away")
+
+
+def see_floor(path: Path, compacted: object, newest: Revision) -> None:
+    """See that a database says up to which revision its history is compacted.
+
+    Args:
+        path: its file.
+        compacted: what it says.
+        newest: its newest revision.
+
+    Raises:
+        DatabaseUnusable: it says none, or one that is newer than all that it has.
+    """
+    if type(compacted) is not int or not 0 <= compacted <= newest:
+        says = "nothing" if compacted is None else f"{compacted}, of {newest} revisions,"
+        raise damaged(path, f"it says {says} where it says up to which revision it is compacted")

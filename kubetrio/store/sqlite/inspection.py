@@ -33,7 +33,7 @@ from kubetrio.store.remote import FILE_NAME as NOTE_NAME
 from kubetrio.store.remote import left
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.checksums import is_intact, is_intact_row
-from kubetrio.store.sqlite.database import FILE_NAME, damaged, read_header, unusable
+from kubetrio.store.sqlite.database import FILE_NAME, damaged, read_header, see_floor, unusable
 from kubetrio.store.sqlite.errors import DatabaseUnusable
 from kubetrio.store.sqlite.reader import Reader
 from kubetrio.store.sqlite.stopped import connect_to_read, is_frozen
@@ -143,6 +143,8 @@ class Inspection:
         self.release = release_of(connection)
         self.revision: Revision = connection.execute(sql.HEAD).get
         self.compacted: Revision = connection.execute(sql.GET_META, ("compacted",)).get
+        if type(self.compacted) is not int:
+            see_floor(path, self.compacted, self.revision)
 
     def __len__(self) -> int:
         """Revisions that are kept."""
@@ -292,7 +294,9 @@ def inspect(path: Path) -> Iterator[Inspection]:
             connection.pragma("query_only", 1)
             connection.execute(sql.BEGIN_READING)
             seen = Inspection(path, connection)
-        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+        except (
+            apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError
+        ) as error:  # fmt: skip
             raise damaged(path, error) from error
         yield seen
     finally:

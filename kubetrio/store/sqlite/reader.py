@@ -15,7 +15,7 @@ from zlib import crc32
 
 import apsw
 
-from kubetrio.store.errors import Compacted, FutureRevision
+from kubetrio.store.errors import ChecksumMismatch, Compacted, FutureRevision
 from kubetrio.store.model import (
     Event,
     EventType,
@@ -218,18 +218,24 @@ class Reader:
                 cursor = self._connection.execute(self._sql.range_at, (*bounds, at))
             items: list[KeyValue] = []
             size = 0
-            if max_bytes:
-                for row in cursor:
-                    items.append(self._whole(row, keys))
-                    size += len(row[1])
-                    if len(items) > limit > 0:
-                        break
-                    if size >= max_bytes:  # a further row would be read with its value
-                        cursor.close()
-                        self._note_listed(size)
-                        return RangeResult(revision, items, self._exists(keys.after(row[0]), at))
-            else:
-                items = [self._whole(row, keys) for row in cursor]
+            try:
+                if max_bytes:
+                    for row in cursor:
+                        items.append(self._whole(row, keys))
+                        size += len(row[1])
+                        if len(items) > limit > 0:
+                            break
+                        if size >= max_bytes:  # a further row would be read with its value
+                            self._note_listed(size)
+                            more = self._exists(keys.after(row[0]), at)
+                            return RangeResult(revision, items, more)
+                else:
+                    items = [self._whole(row, keys) for row in cursor]
+            except UnicodeDecodeError as error:
+                raise self._no_text(at, bounds) or error from error
+            finally:
+                # Where an error holds on to the cursor, the snapshot would outlive `renew`.
+                cursor.close()
         self._note_listed(size)
         more = bool(limit) and len(items) > limit
         return RangeResult(revision, items[:limit] if more else items, more)
@@ -243,6 +249,27 @@ class Reader:
                 error.key = ""  # the key itself is damaged: reading around it leads nowhere
             raise error
         return KeyValue(key, value, revision, created)
+
+    def _no_text(self, at: Revision | None, bounds: tuple[Any, ...]) -> ChecksumMismatch | None:
+        """What is raised for a key of a range whose bytes are no text any more; see `range`.
+
+        Args:
+            at: revision of the range; None for the newest.
+            bounds: first key, first behind it, and most keys.
+        """
+        if at is None:
+            return self._first_no_text(sql.KEYS_NOW, bounds[:3])
+        return self._first_no_text(sql.KEYS_AT, (*bounds[:3], at))
+
+    def _first_no_text(self, statement: str, bounds: tuple[Any, ...]) -> ChecksumMismatch | None:
+        for data, revision in self._connection.execute(statement, bounds):
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                error = self._damage.found(data.decode(errors="backslashreplace"), revision)
+                error.key = ""  # as of `_whole`
+                return error
+        return None
 
     def join(
         self,
@@ -261,7 +288,11 @@ class Reader:
             probe = min(limit, PAGE_PROBE) if limit else PAGE_PROBE
             sizes, when = (sql.SIZES_NOW, ()) if at is None else (sql.SIZES_AT, (at,))
             while True:
-                count, last, total = execute(sizes, (keys.start, keys.end, probe, *when)).get
+                bounds = (keys.start, keys.end, probe, *when)
+                try:
+                    count, last, total = execute(sizes, bounds).get
+                except UnicodeDecodeError as error:
+                    raise self._no_text(at, bounds) or error from error
                 if total <= max_bytes or count <= 1:
                     break
                 probe = max(1, min(count - 1, count * max_bytes // total))
@@ -353,13 +384,17 @@ class Reader:
                 )
             events: list[Event] = []
             size = 0
-            for row in cursor:
-                events.append(self._event(row))
-                size += len(row[3])
-                if size >= max_bytes:
-                    upto = row[0]
-                    cursor.close()
-                    break
+            try:
+                for row in cursor:
+                    events.append(self._event(row))
+                    size += len(row[3])
+                    if size >= max_bytes:
+                        upto = row[0]
+                        break
+            except UnicodeDecodeError as error:
+                raise self._first_no_text(sql.KEYS_OF_LOG, (after, upto)) or error from error
+            finally:
+                cursor.close()  # as of `range`
         return events, upto
 
     def _event(self, row: tuple[Any, ...]) -> Event:
@@ -367,7 +402,7 @@ class Reader:
         revision, key, kind, value, before, created, previous, checksum = row[:8]
         if not is_intact_row(checksum, key, kind, value, revision, created, previous):
             raise self._damage.found(key, revision)
-        if before is not None:
+        if previous is not None:
             kind_before, created_before, previous_before, checksum_before, ours = row[8:]
             if not ours or not is_intact_row(
                 checksum_before, key, kind_before, before, previous, created_before, previous_before

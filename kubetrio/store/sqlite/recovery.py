@@ -23,6 +23,7 @@ from kubetrio.store.sqlite.database import (
     damaged,
     migrate,
     read_header,
+    see_floor,
     unusable,
 )
 from kubetrio.store.sqlite.errors import DatabaseUnusable
@@ -80,6 +81,7 @@ def open_writer(
         connection.close()
         writer = make(path)
         with writer.given_up_on_failure():
+            see_floor(path, writer.compacted, writer.revision)
             _catch_up(path, writer, noted, stays=journals)
             if unclean and not logged and noted is None:
                 LOG.warning(
@@ -91,7 +93,7 @@ def open_writer(
                 writer.mark(clean=False)
                 note_release(writer.connection, now_ms)
                 writer.note_wall_clock(now_ms - (writer.newest_ms or now_ms))
-    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         raise damaged(path, error) from error
     except apsw.Error as error:
         raise unusable(path, "opened", error) from error

@@ -89,7 +89,7 @@ SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 NOTE_RELEASE = """INSERT OR REPLACE INTO meta (name, value)
     VALUES ('release:' || ?1, max(?2, (SELECT coalesce(max(value) + 1, 0) FROM meta
         WHERE name >= 'release:' AND name < 'release;')))"""
-NEWEST_RELEASE = """SELECT substr(name, 9) FROM meta
+NEWEST_RELEASE = """SELECT cast(substr(name, 9) AS BLOB) FROM meta
     WHERE name >= 'release:' AND name < 'release;' ORDER BY value DESC LIMIT 1"""
 NOTE_WALL_CLOCK = "INSERT OR REPLACE INTO meta (name, value) VALUES (printf('wall:%020d', ?), ?)"
 FORGET_WALL_CLOCKS = """DELETE FROM meta WHERE name >= 'wall:' AND name < (
@@ -159,6 +159,10 @@ LIVE_AT = """SELECT key, rev, size, checksum FROM current
     SELECT key, rev, size, checksum FROM history
         WHERE key >= ?1 AND key < ?2 AND rev <= ?4 AND until > ?4
     ORDER BY key LIMIT ?3"""
+# Keys as bytes, for those that are no text any more.
+KEYS_NOW = f"SELECT cast(key AS BLOB), rev FROM ({LIVE_NOW})"
+KEYS_AT = f"SELECT cast(key AS BLOB), rev FROM ({LIVE_AT})"
+KEYS_OF_LOG = "SELECT cast(key AS BLOB), rev FROM revision WHERE rev > ? AND rev <= ? ORDER BY rev"
 _RANGE = """SELECT l.key, r.value, l.rev, r.create_rev, r.prev_rev, l.checksum, r.key = l.key
     FROM ({}) AS l LEFT JOIN revision AS r ON r.rev = l.rev ORDER BY l.key"""
 RANGE_NOW, RANGE_AT = _RANGE.format(LIVE_NOW), _RANGE.format(LIVE_AT)

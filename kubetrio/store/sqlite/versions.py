@@ -42,9 +42,12 @@ def schema_of(connection: apsw.Connection) -> int:
 
 
 def release_of(connection: apsw.Connection) -> str:
-    """Return the release that opened a database for writing last; empty where none is noted."""
-    release: str | None = connection.execute(sql.NEWEST_RELEASE).get
-    return release or ""
+    """Return the release that opened a database for writing last; empty where none is noted.
+
+    A note whose bytes are damaged is shown as it is: no server depends on it.
+    """
+    release: bytes | None = connection.execute(sql.NEWEST_RELEASE).get
+    return (release or b"").decode(errors="backslashreplace")
 
 
 def note_release(connection: apsw.Connection, now_ms: int) -> None:

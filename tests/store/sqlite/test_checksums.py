@@ -331,6 +331,95 @@ async def test_a_damaged_value_outlives_its_time(tmp_path: Path) -> None:
     writer.abandon()
 
 
+@pytest.mark.parametrize("ask", [
+    lambda reader: reader.range(KEYS, None, 0),
+    lambda reader: reader.range(KEYS, None, 0, 1 << 20),
+    lambda reader: reader.range(KEYS, 5, 0),
+    lambda reader: reader.join(KEYS, SKIP, b",", None, 0, 1 << 20),
+    lambda reader: reader.events(0, None, 1 << 20),
+])  # fmt: skip
+@pytest.mark.parametrize("part", ["value", "key"])
+def test_a_reader_that_met_damage_sees_what_is_written_later(
+    written: Written, tmp_path: Path, ask: Read, part: str
+) -> None:
+    """Errors hold on to what was read from; the snapshot ends all the same."""
+    place = tmp_path / database.FILE_NAME
+    place.write_bytes(written.data)
+    connection = apsw.Connection(str(place))
+    if part == "value":
+        connection.execute("UPDATE revision SET value = x'00' WHERE rev = 5")
+    else:
+        for table in ("revision", "current"):
+            connection.execute(
+                f"UPDATE {table} SET key = cast(x'2f6d6170732f61e2' AS TEXT) WHERE rev = 5"
+            )
+    connection.close()
+    writer = open_writer(place, Writer, now_ms=1000)
+    reader = Reader(place)
+    reader.keep(True)
+    with pytest.raises(ChecksumMismatch) as kept:
+        ask(reader)
+    assert kept.value.revision == 5
+    reader.hold()
+    writer.begin(1000)
+    writer.create("/maps/new", text(1))
+    writer.commit()
+    reader.renew()
+    assert reader.get("/maps/new", None) is not None
+    reader.close()
+    writer.abandon()
+
+
+NO_TEXT = "/maps/a\\xe2"
+
+
+@pytest.mark.parametrize("journal", [0, 64 * 1024])
+async def test_a_key_that_is_no_text_is_named(tmp_path: Path, journal: int) -> None:
+    """By the ranges and the events that have it; the objects beside it are served."""
+    config = dataclasses.replace(CONFIG, journal_bytes=journal)
+    async with open_store(tmp_path, config, seeded(1)) as store:
+        for number in range(3):
+            await store.create(f"/maps/a{number}", text(number))
+    connection = apsw.Connection(str(tmp_path / database.FILE_NAME))
+    for table in ("revision", "current"):
+        connection.execute(
+            f"UPDATE {table} SET key = cast(x'2f6d6170732f61e2' AS TEXT) WHERE rev = 3"
+        )
+    connection.close()
+    async with open_store(tmp_path, config, seeded(1)) as store:
+        for ask in (
+            lambda: store.range(KEYS),
+            lambda: store.range(KEYS, limit=3, max_bytes=1 << 20),
+            lambda: store.range(KEYS, at=3),
+            lambda: store.join(KEYS, skip=0, separator=b",", max_bytes=1 << 20),
+            lambda: store.join(KEYS, skip=0, separator=b",", at=3, max_bytes=1 << 20),
+            lambda: store.events(after=0, max_bytes=1 << 20),
+            lambda: store.events(after=0, keys=KEYS, max_bytes=1 << 20),
+        ):
+            with pytest.raises(ChecksumMismatch) as told:
+                await ask()
+            assert f"{NO_TEXT} at revision 3 is damaged" in str(told.value)
+            assert told.value.key == ""  # it cannot be read around
+        assert damaged_values(store) == 1
+        assert len((await store.range(KEYS, limit=2)).items) == 2
+        await store.update("/maps/a0", text(7), expected=1)
+        assert (await store.events(after=3, max_bytes=1 << 20))[0][0].key == "/maps/a0"
+
+
+def test_an_event_without_the_value_before_it_is_damaged(written: Written, tmp_path: Path) -> None:
+    """A watcher would take an update for a creation."""
+    place = tmp_path / database.FILE_NAME
+    place.write_bytes(written.data)
+    connection = apsw.Connection(str(place))
+    connection.execute("DELETE FROM revision WHERE rev = 6")  # of /maps/a1, which 8 replaced
+    connection.close()
+    reader = Reader(place)
+    assert [event.revision for event in reader.events(6, KEYS, 1)[0]] == [7]
+    with pytest.raises(ChecksumMismatch, match="/maps/a1 at revision 6"):
+        reader.events(7, KEYS, 1 << 20)
+    reader.close()
+
+
 def damaged_values(store: SqliteStore) -> float:
     own = store.statistics().own
     return next(gauge.value for gauge in own if gauge.name == "kubetrio_storage_damaged_values")
