@@ -80,7 +80,7 @@ def make_edge(
     """
     config, env, registry = base.config, base.env, base.storage.registry
     streams: set[trio.CancelScope] = set()
-    backends = _backends(base)
+    backends = _backends(base, operations)
     delegation = _delegation(base, operations, backends, streams)
     reading, writing = (
         config.flowcontrol.max_requests_inflight, config.flowcontrol.max_mutating_requests_inflight,
@@ -190,7 +190,7 @@ def _delegation(
     )
 
 
-def _backends(base: Base) -> Backends:
+def _backends(base: Base, operations: Operations) -> Backends:
     config, env = base.config, base.env
     chosen = config.kubelet
     kubelets = KubeletConfig(
@@ -208,11 +208,13 @@ def _backends(base: Base) -> Backends:
     )
     if config.simulation.nodes:
         from kubetrio.simulation.dialling import SimulatedDial
+        from kubetrio.simulation.ending import Endings
         from kubetrio.simulation.nodeobjects import is_kubelet
         from kubetrio.simulation.podports import PodPorts, Targets
 
         ports = PodPorts(Targets(*config.simulation.allowed), base.parts.pod_server)
-        simulated = SimulatedDial(backends.dial, base.storage.informers, ports)
+        end = Endings(operations, base.storage.registry.resources["", "v1", "pods"], env)
+        simulated = SimulatedDial(backends.dial, base.storage.informers, ports, end)
         return replace(backends, dial=simulated, in_memory=is_kubelet)
     return backends
 

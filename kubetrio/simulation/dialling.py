@@ -18,6 +18,7 @@ from kubetrio.simulation.kubelet import Kubelet
 from kubetrio.simulation.nodeobjects import KUBELET_PORT, is_kubelet, is_pod
 from kubetrio.simulation.placedpods import placed_view
 from kubetrio.simulation.podports import PodPorts
+from kubetrio.simulation.standardinput import End
 from kubetrio.transport import Transport
 
 Object = dict[str, Any]
@@ -30,11 +31,17 @@ class SimulatedDial:
         others: opens those that are not simulated.
         informers: know the pods.
         ports: opens their ports.
+        end: ends their containers, None where nothing does.
     """
 
     def __init__(
-        self, others: Dial, informers: SharedInformerFactory, ports: PodPorts | None = None
+        self,
+        others: Dial,
+        informers: SharedInformerFactory,
+        ports: PodPorts | None = None,
+        end: End | None = None,
     ) -> None:
+        self._end = end
         self._ports = ports or PodPorts()
         self._others = others
         self._store = informers.store
@@ -47,7 +54,7 @@ class SimulatedDial:
         if is_kubelet(address):
             if port != str(KUBELET_PORT):
                 raise _refused(address, port)
-            return Connection(Kubelet(self._find, self._ports))
+            return Connection(Kubelet(self._find, self._ports, self._end))
         if is_pod(address):
             pod = await self._pod(address)
             if pod is None or tls is not None:

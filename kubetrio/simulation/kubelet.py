@@ -6,6 +6,7 @@ Source: k8s.io/kubelet (paths of its server); KEP-4006 (protocols of streams ove
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -17,6 +18,7 @@ from kubetrio.simulation.connection import Connection
 from kubetrio.simulation.forwarding import Forwarding
 from kubetrio.simulation.podports import PodPorts
 from kubetrio.simulation.processes import Find, Following, SocketProcess, SpdyProcess
+from kubetrio.simulation.standardinput import End, input_of, note_of
 
 MOST_HEAD_BYTES = 64 * 1024
 WITH_STATUS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
@@ -91,9 +93,11 @@ class Kubelet:
     Args:
         find: finds pods.
         ports: opens ports of pods.
+        end: ends containers, None where what is typed ends none.
     """
 
-    def __init__(self, find: Find, ports: PodPorts) -> None:
+    def __init__(self, find: Find, ports: PodPorts, end: End | None = None) -> None:
+        self._end = end
         self._find = find
         self._ports = ports
         self._forwarding: Forwarding | None = None
@@ -163,7 +167,7 @@ class Kubelet:
         # Without a length: the end of the connection is that of the log.
         here.say(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
         if query.get("follow") == "true" and query.get("previous") != "true":
-            self._then = Following(self._find, where).work
+            self._then = Following(self._find, where, pod).work
         else:
             here.finish()
 
@@ -180,12 +184,16 @@ class Kubelet:
         if pod is None or not runs(pod, container):
             _refuse(here, NOT_FOUND, f'container not found ("{container}")')
             return
+        typed = None
         if what == "attach":
             ran = Ran(log_of(pod, container, {}).decode())
+            if asked.wants("input") and self._end is not None:
+                typed = input_of(pod, container, partial(self._end, pod, container))
+                ran = _with_note(ran, note_of(pod, container), tty=asked.wants("tty"))
         else:
             command = [value for key, value in asked.query if key == "command"]
             ran = answer_of(pod, container, command)
-        after = Following(self._find, where) if what == "attach" else None
+        after = Following(self._find, where, pod) if what == "attach" else None
         upgrades = [one.lower() for one in asked.values("upgrade")]
         offered = asked.values("x-stream-protocol-version")
         version = next((one for one in WITH_STATUS if one in offered), "")
@@ -193,11 +201,11 @@ class Kubelet:
         channels = next((one for one in WITH_STATUS if one in spoken), "")
         if "spdy/3.1" in upgrades and version:
             here.say(_switched(version))
-            self._then = SpdyProcess(_streams_of(asked), ran, after, rest).work
+            self._then = SpdyProcess(_streams_of(asked), ran, after, rest, typed).work
         elif "websocket" in upgrades and channels:
             key = "".join(asked.values("sec-websocket-key"))
             here.say(accept_head(key.encode("latin-1"), channels))
-            self._then = SocketProcess(ran, after, rest).work
+            self._then = SocketProcess(ran, after, rest, typed).work
         else:
             text = f"simulated kubelets speak {' and '.join(WITH_STATUS)} over SPDY or WebSocket"
             _refuse(here, FORBIDDEN, text)
@@ -216,6 +224,13 @@ class Kubelet:
         here.say(_switched(FORWARDED))
         self._forwarding = Forwarding(self._find, self._ports, pod, rest)
         self._then = self._forwarding.work
+
+
+def _with_note(ran: Ran, note: str, *, tty: bool) -> Ran:
+    """What is printed, and a note where a client sees it: a terminal has no errors."""
+    if not tty:
+        return ran._replace(stderr=note)
+    return ran._replace(stdout=ran.stdout + note.replace("\n", "\r\n"))
 
 
 def _streams_of(asked: Asked) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Commands in simulated containers, and containers that are attached to, as a client sees them.
 
-What they print is known before; what is typed goes nowhere.  A client speaks SPDY with them, or a
-WebSocket whose messages begin with the number of a channel.
+What they print is known before; what is typed may end a container that is attached to, and goes
+nowhere else.  A client speaks SPDY with them, or a WebSocket whose messages begin with the number
+of a channel.
 
 Source: KEP-4006 (protocols of streams); docs "API concepts" (``v4.channel.k8s.io``).
 """
@@ -13,12 +14,13 @@ from typing import Any
 
 import orjson
 
-from kubetrio.backend.channels import ERROR, STDERR, STDOUT
-from kubetrio.backend.spdy import PING, SYN_STREAM, Frame, SpdyError, data, ping
+from kubetrio.backend.channels import CLOSE, ERROR, STDERR, STDIN, STDOUT
+from kubetrio.backend.spdy import DATA, PING, SYN_STREAM, Frame, SpdyError, data, ping
 from kubetrio.backend.spdyserver import ServerFraming
 from kubetrio.backend.websocket import Frames
-from kubetrio.simulation.answers import Ran, runs
+from kubetrio.simulation.answers import Ran, runs, status_of
 from kubetrio.simulation.connection import Connection
+from kubetrio.simulation.standardinput import StandardInput
 
 Object = dict[str, Any]
 Find = Callable[[str, str], Awaitable[Object | None]]
@@ -35,17 +37,21 @@ class Following:
     Args:
         find: finds pods.
         where: namespace, name and container.
+        pod: as it is now; a container that starts again is another one.
     """
 
-    def __init__(self, find: Find, where: tuple[str, str, str]) -> None:
+    def __init__(self, find: Find, where: tuple[str, str, str], pod: Object) -> None:
         self._find = find
         self._where = where
+        self._id = status_of(pod, where[2]).get("containerID")
 
     async def ended(self) -> bool:
         """Whether the container does not run."""
         namespace, name, container = self._where
         pod = await self._find(namespace, name)
-        return pod is None or not runs(pod, container)
+        if pod is None or not runs(pod, container):
+            return True
+        return bool(status_of(pod, container).get("containerID") != self._id)
 
     async def work(self, here: Connection) -> None:
         """See `OtherEnd`."""
@@ -64,21 +70,30 @@ class SpdyProcess:
         ran: what it prints.
         after: what it waits for before it ends, None for nothing.
         rest: bytes that came behind the request.
+        typed: takes what the client types, None for nothing that heeds it.
     """
 
     def __init__(
-        self, expected: frozenset[str], ran: Ran, after: Following | None, rest: bytes
+        self,
+        expected: frozenset[str],
+        ran: Ran,
+        after: Following | None,
+        rest: bytes,
+        typed: StandardInput | None = None,
     ) -> None:
         self._framing = ServerFraming()
         self._expected = expected
         self._ran = ran
         self._after = after
         self._rest = rest
+        self._typed = typed
         self._streams: dict[str, int] = {}
         self._printed = False
 
     async def work(self, here: Connection) -> None:
         """See `OtherEnd`."""
+        if self._typed is not None:
+            await self._typed.act()
         if self._printed and (self._after is None or await self._after.ended()):
             self._end(here)
             return
@@ -108,7 +123,9 @@ class SpdyProcess:
             here.say(self._framing.reply(frame.stream))
         elif frame.kind == PING:
             here.say(ping(frame.stream))
-        # What is typed goes nowhere.
+        typed = frame.kind in (DATA, SYN_STREAM) and frame.stream == self._streams.get("stdin")
+        if typed and self._typed is not None:
+            self._typed.take(frame.payload if frame.kind == DATA else b"", fin=frame.fin)
 
     def _end(self, here: Connection) -> None:
         for name in ("stdout", "stderr"):
@@ -142,9 +159,18 @@ class SocketProcess:
         ran: what it prints.
         after: what it waits for before it ends, None for nothing.
         rest: bytes that came behind the request.
+        typed: takes what the client types, None for nothing that heeds it.
     """
 
-    def __init__(self, ran: Ran, after: Following | None, rest: bytes) -> None:
+    def __init__(
+        self,
+        ran: Ran,
+        after: Following | None,
+        rest: bytes,
+        typed: StandardInput | None = None,
+    ) -> None:
+        self._typed = typed
+        self._channel: int | None = None  # of the message that is being read
         self._frames = Frames()
         self._ran = ran
         self._after = after
@@ -158,6 +184,8 @@ class SocketProcess:
             for channel, text in ((STDOUT, self._ran.stdout), (STDERR, self._ran.stderr)):
                 self._say(here, channel, text.encode())
             return
+        if self._typed is not None:
+            await self._typed.act()
         if self._after is None or await self._after.ended():
             self._say(here, ERROR, status_of_exit(self._ran.code))
             here.say(self._frames.goodbye())
@@ -166,12 +194,23 @@ class SocketProcess:
         if not self._rest:
             await here.written(LOOK_S)
         received, self._rest = self._rest + here.take(), b""
-        for _ in self._frames.read(received):
-            pass  # what is typed goes nowhere
+        for part, finished in self._frames.read(received):
+            self._take(part, finished=finished)
         if pong := self._frames.take_pong():
             here.say(pong)
         if self._frames.ended or here.over:
             here.finish()
+
+    def _take(self, part: bytes, *, finished: bool) -> None:
+        """Take a part of a message."""
+        if self._channel is None and part:
+            self._channel, part = part[0], part[1:]
+        if self._typed is not None and self._channel == STDIN:
+            self._typed.take(part)
+        elif self._typed is not None and self._channel == CLOSE and part[:1] == bytes((STDIN,)):
+            self._typed.take(b"", fin=True)
+        if finished:
+            self._channel = None
 
     def _say(self, here: Connection, channel: int, text: bytes) -> None:
         for place in range(0, len(text), MOST_TEXT_BYTES):

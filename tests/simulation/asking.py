@@ -29,12 +29,23 @@ class Pods:
             },
             "spec": {"containers": [{"name": "c"}]},
         }  # fmt: skip
+        self.ended: list[tuple[str, int]] = []  # containers, and with which code
         self.state({"running": {"startedAt": "2026-01-01T00:00:00Z"}})
 
     def state(self, state: Object) -> None:
         """Have the container be in a state."""
         assert self.pod is not None
         self.pod["status"] = {"containerStatuses": [{"name": "c", "state": state}]}
+
+    def reads_once(self, *, tty: bool = False) -> None:
+        """Have the container read its standard input, until that ends."""
+        assert self.pod is not None
+        self.pod["spec"]["containers"][0] |= {"stdin": True, "stdinOnce": True, "tty": tty}
+
+    async def end(self, _: Object, container: str, code: int) -> None:
+        """End the container."""
+        self.ended.append((container, code))
+        self.state({"terminated": {"exitCode": code}})
 
     async def find(self, namespace: str, name: str) -> Object | None:
         """The pod."""
@@ -44,7 +55,7 @@ class Pods:
         self, target: str, method: str = "GET", headers: Headers = ()
     ) -> tuple[Exchange, AnswerHead]:
         """An answer's head, and the connection."""
-        here = Connection(Kubelet(self.find, self.ports))
+        here = Connection(Kubelet(self.find, self.ports, self.end))
         head = encode_head(method, target, [(b"host", b"node"), *headers])
         exchange = Exchange(here, method, head)
         return exchange, await exchange.head()

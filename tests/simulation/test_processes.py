@@ -60,6 +60,27 @@ async def test_attaching_shows_the_log_and_waits(autojump_clock: MockClock) -> N
     assert texts == {error: b'{"metadata":{},"status":"Success"}', stdout: b""}
 
 
+async def test_what_is_typed_ends_a_container(autojump_clock: MockClock) -> None:
+    """The client is told so at first, and gone when it has ended."""
+    pods = Pods(logs="line")
+    pods.reads_once()
+    session = await pods.session("/attach/default/p/c?input=1&output=1&error=1", V4)
+    await session.open({"streamtype": "error"})
+    stdin = await session.open({"streamtype": "stdin"})
+    stdout = await session.open({"streamtype": "stdout"})
+    stderr = await session.open({"streamtype": "stderr"})
+    await session.send(data(stdin, b"typed"))
+    texts: dict[int, bytes] = {}
+    while texts.keys() != {stdout, stderr}:
+        texts |= {one.stream: one.payload for one in await session.receive() if one.payload}
+    assert texts[stdout] == b"line\n"
+    assert texts[stderr].startswith(b'simulated container "c" runs no program')
+    assert pods.ended == []
+    await session.send(data(stdin, b"", fin=True))
+    await said(session)
+    assert pods.ended == [("c", 0)]
+
+
 class Socket:
     """A client's side of a WebSocket.
 
@@ -154,6 +175,20 @@ async def test_attaching_over_websocket(autojump_clock: MockClock) -> None:
     socket.leave()
     with trio.fail_after(10):
         assert await socket.all() == []
+
+
+@pytest.mark.parametrize("message", [b"\xff\x00", b"\x00\x04"])
+async def test_what_is_typed_over_websocket(autojump_clock: MockClock, message: bytes) -> None:
+    """The end of the input, or Ctrl-D in a terminal; what ends it is told on the way."""
+    pods = Pods(logs="line")
+    pods.reads_once(tty=message != b"\xff\x00")
+    socket = await socket_of(pods, "/attach/default/p/c?input=1&output=1&tty=1")
+    frames = await socket.receive()
+    assert b"runs no program" in b"".join(text for _, text in frames)
+    socket.send(b"\x01\x04")
+    socket.send(message)
+    await socket.all()
+    assert pods.ended == [("c", 0)]
 
 
 async def test_other_protocols_are_refused() -> None:
