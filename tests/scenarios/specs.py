@@ -67,3 +67,18 @@ async def until_observed(there: Cluster, kind: str, name: str) -> Object:
 
     await there.until(observed)
     return await there.get(kind, name)
+
+
+async def scaled(there: Cluster, kind: str, name: str) -> None:
+    """Read, replace and patch the size of a workload of one pod by its subresource ``scale``."""
+    place = there.kind(kind)
+    read = await there.client.get(place, name, there.where(kind), subresource="scale")
+    assert (read["spec"]["replicas"], read["status"]["replicas"]) == (1, 1)
+    read["metadata"].pop("resourceVersion")
+    read["spec"]["replicas"] = 2
+    written = await there.client.update(read, kind=place, subresource="scale")
+    assert written["spec"]["replicas"] == 2
+    assert (await there.get(kind, name))["spec"]["replicas"] == 2
+    await there.patch(kind, name, {"spec": {"replicas": 4}}, below="scale")
+    assert (await there.get(kind, name))["spec"]["replicas"] == 4
+    await there.until_ready(str(read["metadata"]["name"]), 4)

@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 import trio
 from simulated import Cluster, cluster
-from specs import Specs, claims
+from specs import Specs, claims, scaled, until_observed, until_running
 from trio.testing import MockClock
 
 from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]
 SPECS = spec = Specs()
-
-
-# ---------------------------------------------------------------------- Deployment
 
 
 def image(name: str) -> Object:
@@ -32,154 +29,6 @@ async def images(there: Cluster, app: str) -> list[str]:
     return [one["spec"]["containers"][0]["image"] for one in await there.all_of("Pod", app)]
 
 
-@spec("Deployment RollingUpdateDeployment should delete old pods and create new ones")
-async def _rolling(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=3)
-    await there.until_ready("d", 3)
-    old = set(await there.names("Pod", "d"))
-    await there.change("Deployment", "d", spec=image("new"))
-
-    async def rolled() -> object:
-        return await images(there, "d") == ["new"] * 3 and len(await there.ready("d")) == 3
-
-    await there.until(rolled)
-    assert old.isdisjoint(await there.names("Pod", "d"))
-    assert sorted(one["spec"]["replicas"] for one in await there.all_of("ReplicaSet")) == [0, 3]
-
-
-@spec("Deployment RecreateDeployment should delete old pods and create new ones")
-async def _recreate(there: Cluster) -> None:
-    await there.workload(
-        "Deployment", "d", replicas=2, strategy={"type": "Recreate"}, said={"stop-seconds": "5"}
-    )
-    await there.until_ready("d", 2)
-    await there.change("Deployment", "d", spec=image("new"))
-
-    async def rolled() -> object:
-        both = set(await images(there, "d"))
-        assert both != {"i", "new"}, "old and new pods are there together"
-        return both == {"new"} and len(await there.ready("d")) == 2
-
-    await there.until(rolled)
-
-
-@spec("Deployment deployment should delete old replica sets")
-async def _history(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=1, revisionHistoryLimit=0)
-    await there.until_ready("d", 1)
-    await there.change("Deployment", "d", spec=image("new"))
-
-    async def alone() -> object:
-        return len(await there.all_of("ReplicaSet")) == 1 and await images(there, "d") == ["new"]
-
-    await there.until(alone)
-
-
-@spec("Deployment deployment should support rollover")
-async def _rollover(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=2, said={"ready-seconds": "20"})
-    await trio.sleep(5)
-    await there.change("Deployment", "d", spec=image("second"))
-    await trio.sleep(5)
-    await there.change("Deployment", "d", spec=image("third"))
-    await there.until_ready("d", 2)
-    assert await images(there, "d") == ["third"] * 2
-    sizes = [one["spec"]["replicas"] for one in await there.all_of("ReplicaSet")]
-    assert sorted(sizes) == [0, 0, 2]
-
-
-@spec("Deployment iterative rollouts should eventually progress")
-async def _iterative(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=4)
-    for number in range(6):
-        await there.change(
-            "Deployment", "d", spec={**image(f"v{number}"), "replicas": 4 + number % 3}
-        )
-        await trio.sleep(number)
-    await there.until_ready("d", 6)
-    assert set(await images(there, "d")) == {"v5"}
-    await there.until_condition("Deployment", "d", "Available")
-
-
-@spec("Deployment Deployment should have a working scale subresource")
-async def _scale(there: Cluster) -> None:
-    await _scaled(there, "Deployment")
-
-
-async def _scaled(there: Cluster, kind: str) -> None:
-    """Scale a workload by its subresource."""
-    await there.workload(kind, "w", replicas=1)
-    await there.until_ready("w", 1)
-    await there.change(kind, "w", "scale", spec={"replicas": 3})
-    await there.until_ready("w", 3)
-    assert (await there.get(kind, "w"))["spec"]["replicas"] == 3
-
-
-@spec("Deployment deployment should support proportional scaling")
-async def _proportional(there: Cluster) -> None:
-    surge = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
-    await there.workload("Deployment", "d", replicas=10, strategy=surge)
-    await there.until_ready("d", 10)
-    said = {"metadata": {"annotations": {"simulation.kubetrio.io/state": "image-pull-back-off"}}}
-    broken = image("broken")
-    broken["template"] |= said
-    await there.change("Deployment", "d", spec=broken)
-
-    async def sizes() -> list[int]:
-        return sorted(one["spec"]["replicas"] for one in await there.all_of("ReplicaSet"))
-
-    async def stuck() -> object:
-        return await sizes() == [5, 8]
-
-    await there.until(stuck)
-    await there.change("Deployment", "d", spec={"replicas": 30})
-
-    async def spread() -> object:
-        return await sizes() == [13, 20]
-
-    await there.until(spread)
-
-
-@spec("Deployment deployment reaping should cascade to its replica sets and pods")
-async def _reaping(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=2)
-    await there.until_ready("d", 2)
-    await there.remove("Deployment", "d")
-
-    async def gone() -> object:
-        return not await there.all_of("ReplicaSet") and not await there.all_of("Pod")
-
-    await there.until(gone)
-
-
-@spec("Deployment test Deployment ReplicaSet orphaning and adoption regarding controllerRef")
-async def _orphaning(there: Cluster) -> None:
-    await there.workload("Deployment", "d", replicas=1)
-    await there.until_ready("d", 1)
-    (before,) = await there.all_of("ReplicaSet")
-    await there.remove("Deployment", "d", propagationPolicy="Orphan")
-
-    async def orphaned() -> object:
-        (found,) = await there.all_of("ReplicaSet")
-        return not found["metadata"].get("ownerReferences")
-
-    await there.until(orphaned)
-    body = {"template": before["spec"]["template"], "replicas": 1,
-            "selector": {"matchLabels": {"app": "d"}}}  # fmt: skip
-    body["template"]["metadata"]["labels"].pop("pod-template-hash")
-    await there.make("Deployment", "d", spec=body)
-
-    async def adopted() -> object:
-        found = await there.get("ReplicaSet", before["metadata"]["name"])
-        owners = found["metadata"].get("ownerReferences") or ()
-        return any(one["kind"] == "Deployment" and one["name"] == "d" for one in owners)
-
-    await there.until(adopted)
-    assert (await there.get("ReplicaSet", before["metadata"]["name"]))["metadata"]["uid"] == (
-        before["metadata"]["uid"]
-    )
-
-
 # ---------------------------------------------------------------------- ReplicaSet and its like
 
 
@@ -188,7 +37,8 @@ async def _quota(there: Cluster, kind: str) -> None:
     await there.make("ResourceQuota", "q", spec={"hard": {"pods": "2"}})
 
     async def counted() -> object:
-        return bool(((await there.get("ResourceQuota", "q")).get("status") or {}).get("hard"))
+        status = (await there.get("ResourceQuota", "q")).get("status") or {}
+        return status.get("hard") == {"pods": "2"}
 
     await there.until(counted)
     await there.workload(kind, "w", replicas=3)
@@ -200,32 +50,40 @@ async def _quota(there: Cluster, kind: str) -> None:
     async def well() -> object:
         return not await there.condition(kind, "w", "ReplicaFailure")
 
+    await until_observed(there, kind, "w")
     await there.until(well)
+    assert len(await there.names("Pod", "w")) == 2
+
+
+def _owner(pod: Object) -> str:
+    """The uid of the controller of a pod, empty for none."""
+    refs = pod["metadata"].get("ownerReferences") or ()
+    return next((str(one["uid"]) for one in refs if one["controller"]), "")
 
 
 async def _adopt(there: Cluster, kind: str) -> str:
     """A pod is there before its workload, which adopts it; returns its name."""
     await there.pod("early", labels={"app": "w"})
-    await there.workload(kind, "w", replicas=1)
+    await until_running(there, "w", 1)
+    made = await there.workload(kind, "w", replicas=1)
 
     async def adopted() -> object:
-        owners = (await there.get("Pod", "early"))["metadata"].get("ownerReferences") or ()
-        return any(one["kind"] == kind and one["name"] == "w" for one in owners)
+        return _owner(await there.get("Pod", "early")) == made["metadata"]["uid"]
 
     await there.until(adopted)
     assert await there.names("Pod", "w") == ["early"]
     return "early"
 
 
-async def _release(there: Cluster, kind: str, pod: str) -> None:
-    """A pod whose label changes has no owner, and another takes its place."""
-    await there.change("Pod", pod, metadata={"labels": {"app": "other"}})
+async def _release(there: Cluster, pod: str) -> None:
+    """A pod whose labels change has no owner, and another takes its place."""
+    await there.updated("Pod", pod, lambda read: read["metadata"].update(labels={"app": "other"}))
 
     async def replaced() -> object:
-        owners = (await there.get("Pod", pod))["metadata"].get("ownerReferences")
-        return not owners and len(await there.ready("w")) == 1
+        return not _owner(await there.get("Pod", pod)) and len(await there.ready("w")) == 1
 
     await there.until(replaced)
+    assert await there.names("Pod", "w") != [pod]
 
 
 @spec("ReplicaSet should surface a failure condition on a common issue like exceeded quota")
@@ -235,12 +93,14 @@ async def _set_quota(there: Cluster) -> None:
 
 @spec("ReplicaSet should adopt matching pods on creation and release no longer matching pods")
 async def _set_adopts(there: Cluster) -> None:
-    await _release(there, "ReplicaSet", await _adopt(there, "ReplicaSet"))
+    await _release(there, await _adopt(there, "ReplicaSet"))
 
 
 @spec("ReplicaSet Replicaset should have a working scale subresource")
 async def _set_scale(there: Cluster) -> None:
-    await _scaled(there, "ReplicaSet")
+    await there.workload("ReplicaSet", "w", replicas=1)
+    await there.until_ready("w", 1)
+    await scaled(there, "ReplicaSet", "w")
 
 
 @spec(
@@ -260,12 +120,14 @@ async def _controller_releases(there: Cluster) -> None:
     await there.workload("ReplicationController", "w", replicas=1)
     await there.until_ready("w", 1)
     (pod,) = await there.names("Pod", "w")
-    await _release(there, "ReplicationController", pod)
+    await _release(there, pod)
 
 
 @spec("ReplicationController should get and update a ReplicationController scale")
 async def _controller_scale(there: Cluster) -> None:
-    await _scaled(there, "ReplicationController")
+    await there.workload("ReplicationController", "w", replicas=1)
+    await there.until_ready("w", 1)
+    await scaled(there, "ReplicationController", "w")
 
 
 # ---------------------------------------------------------------------- StatefulSet
@@ -455,7 +317,9 @@ async def _burst(there: Cluster) -> None:
 
 @spec("StatefulSet should have a working scale subresource")
 async def _stateful_scale(there: Cluster) -> None:
-    await _scaled(there, "StatefulSet")
+    await there.workload("StatefulSet", "w", replicas=1)
+    await there.until_ready("w", 1)
+    await scaled(there, "StatefulSet", "w")
 
 
 @spec(

@@ -8,6 +8,7 @@ from pathlib import Path
 import test_specs_api
 import test_specs_apps
 import test_specs_budgets
+import test_specs_deployments
 import test_specs_garbage
 import test_specs_jobs
 import test_specs_lives
@@ -26,6 +27,7 @@ OF_MODULES = [
     test_specs_api.SPECS,
     test_specs_apps.SPECS,
     test_specs_budgets.SPECS,
+    test_specs_deployments.SPECS,
     test_specs_garbage.SPECS,
     test_specs_jobs.SPECS,
     test_specs_lives.SPECS,
