@@ -7,6 +7,7 @@ of it.
 from __future__ import annotations
 
 import random  # noqa: TID251  (a fixed course)
+from functools import partial
 from typing import Any
 
 import pytest
@@ -240,7 +241,7 @@ def _resize(read: Object, dice: random.Random) -> None:
         read["spec"]["replicas"] -= 1
 
 
-def _edit(read: Object, what: int, number: int, dice: random.Random) -> None:
+def _edit(what: int, number: int, dice: random.Random, read: Object) -> None:
     """Change a Deployment in one of four ways: roll out, roll back, scale, pause or resume."""
     if what == 0:
         (container,) = read["spec"]["template"]["spec"]["containers"]
@@ -264,9 +265,7 @@ async def _iterative(there: Cluster) -> None:
         if (drawn := dice.random()) < 0.6:
             await trio.sleep(number * drawn)
         if (what := dice.randrange(5)) < 4:
-            await there.updated(
-                "Deployment", "d", lambda read, what=what, n=number: _edit(read, what, n, dice)
-            )
+            await there.updated("Deployment", "d", partial(_edit, what, number, dice))
             continue
         for name in await there.names("Pod", "d"):
             if dice.random() >= 0.5 and await there.find("Pod", name):

@@ -8,6 +8,8 @@ from pathlib import Path
 import test_specs_api
 import test_specs_apps
 import test_specs_budgets
+import test_specs_crons
+import test_specs_daemons
 import test_specs_deployments
 import test_specs_garbage
 import test_specs_jobs
@@ -27,6 +29,8 @@ OF_MODULES = [
     test_specs_api.SPECS,
     test_specs_apps.SPECS,
     test_specs_budgets.SPECS,
+    test_specs_crons.SPECS,
+    test_specs_daemons.SPECS,
     test_specs_deployments.SPECS,
     test_specs_garbage.SPECS,
     test_specs_jobs.SPECS,
