@@ -49,6 +49,8 @@ LOOK_S = 300.0
 """Between two looks at how much has changed."""
 CHANGED_PART = 10
 """One key in so many has to have changed."""
+LOOKED_AT_ONCE = 1024
+"""Keys that are compared with the settings between two looks of the event loop at other tasks."""
 KEYS_AT_ONCE = 256
 BYTES_AT_ONCE = 1 << 18
 """Most of a copy that is written by one call of a thread."""
@@ -145,19 +147,19 @@ class TableKeeper:
     async def _write_table(self) -> None:
         generation = self._cipher.generation
         table, mark = self._store.copied(), self._feed.mark
-        left_out = set(table.unreadable)
+        left_out = sorted(table.unreadable)  # few; a hundred thousand would take 0.2 s to sort
         kept: list[KeyValue] = []
         for place, state in enumerate(table.states, 1):
-            if state.key not in left_out:
+            if state.key not in table.unreadable:
                 if self._leaves_out(state.key):
-                    left_out.add(state.key)
+                    left_out.append(state.key)
                 else:
                     kept.append(state)
-            if place % BREATH == 0:
+            if place % LOOKED_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         head = Head(self._identity, table.revision, len(kept) + len(left_out), mark)
         try:
-            await self._write(head, kept, sorted(left_out))
+            await self._write(head, kept, left_out)
         except OSError as error:
             LOG.warning("the table is not copied to the disk", reason=str(error))
             if generation != self._generation:  # the last one may have what is encrypted now
