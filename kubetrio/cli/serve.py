@@ -261,7 +261,11 @@ def _taken(problem: DataDirectoryLocked) -> str:
 
 def _say(problem: BaseException) -> None:
     """One line about what stops the server."""
+    from kubetrio.store.errors import Unreadable
+
     text = str(problem)
+    if isinstance(problem, Unreadable) and problem.key not in text:
+        text = f"{problem.key} cannot be read, and the server does not start without it: {text}"
     if isinstance(problem, DataDirectoryLocked):
         text = _taken(problem)
     if isinstance(problem, OSError) and problem.strerror:

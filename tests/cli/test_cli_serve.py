@@ -11,11 +11,13 @@ import trio
 
 from kubetrio import kubeconfig
 from kubetrio.cli import main
+from kubetrio.cli.serve import _say
 from kubetrio.config import Config, Serving
 from kubetrio.config.flag import rows
 from kubetrio.config.kinds import FILE, FILES
 from kubetrio.harness.disk import Fault, FaultyDisk
 from kubetrio.server import open_server
+from kubetrio.store.errors import ChecksumMismatch, Undecodable
 
 
 @pytest.fixture
@@ -349,3 +351,17 @@ def test_kubeconfig_that_cannot_be_written(
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert str(tmp_path / "file") in said
+
+
+def test_a_value_that_keeps_the_server_from_starting(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named, once."""
+    unreadable = Undecodable("illegal base64 data at input byte 0")
+    unreadable.key = "/registry/services/specs/default/x"
+    _say(unreadable)
+    _say(ChecksumMismatch("/registry/a", 7))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == (
+        "kubetrio: /registry/services/specs/default/x cannot be read, and the server does not "
+        "start without it: illegal base64 data at input byte 0"
+    )
+    assert second.count("/registry/a") == 1
