@@ -199,7 +199,8 @@ class TableKeeper:
             EtcdError: etcd cannot be read.
         """
         copy = await self._read()
-        if copy is None or not await self._goes_on(client, copy):
+        # A copy of nothing has no mark, by which a restored etcd would be found.
+        if copy is None or copy.head.mark is None or not await self._goes_on(client, copy):
             await self._feed.load()
 
     async def _read(self) -> Copy | None:

@@ -224,6 +224,26 @@ async def test_a_snapshot_that_was_restored_between(
                 await one.as_fresh(store)
 
 
+async def test_a_copy_of_nothing(autojump_clock: MockClock, tmp_path: Path) -> None:
+    """It has no change that could show whether etcd's history is the same: everything is read."""
+    async with etcd_model("3.5.21") as model:
+        one = Kept(model, tmp_path)
+        snapshot = model.save()
+        model.put(b"/other/a", b"")
+        model.put(b"/other/b", b"")
+        async with one.live() as store:
+            assert await store.count(ALL) == 0
+        copy = read_copy(one.path, WHOLE)
+        assert copy is not None
+        assert (copy.head.mark, copy.head.revision) == (None, model.revision)
+        model.restore(snapshot)
+        one.put("a")
+        model.put(b"/other/c", b"")
+        model.put(b"/other/d", b"")
+        async with one.live() as store:
+            await one.as_fresh(store)
+
+
 async def test_many_changes_are_not_read_one_by_one(
     autojump_clock: MockClock, tmp_path: Path
 ) -> None:
