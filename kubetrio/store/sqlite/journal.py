@@ -108,9 +108,9 @@ class Journaled(NamedTuple):
         return self.base + sum(record.type is not None for record in self.records)
 
 
-def mark_of(key: str, value: bytes) -> int:
+def mark_of(key: bytes, value: bytes) -> int:
     """What tells databases of the same newest revision from each other: a sum of its row."""
-    return zlib.crc32(value, zlib.crc32(key.encode()))
+    return zlib.crc32(value, zlib.crc32(key))
 
 
 def beside(database: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import apsw
 
-from kubetrio.store.errors import StoreError
+from kubetrio.store.errors import ChecksumMismatch, StoreError
 from kubetrio.store.model import EventType, Revision, Stamped, reopened
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME
@@ -76,6 +76,8 @@ def replay(writer: Writer, journaled: Journaled) -> None:
                 raise DatabaseUnusable(foreign)
     except DatabaseUnusable:
         raise
+    except ChecksumMismatch as error:
+        raise DatabaseUnusable(f"the journal changes what {FILE_NAME} lacks: {error}") from error
     except (StoreError, ValueError, zlib.error) as error:
         raise DatabaseUnusable(foreign) from error
 

@@ -111,6 +111,7 @@ FIND = """SELECT c.rev, r.create_rev, c.size, r.value, r.prev_rev, c.checksum, r
     FROM current AS c LEFT JOIN revision AS r ON r.rev = c.rev WHERE c.key = ?1"""
 SIZE = "SELECT size FROM current WHERE key = ?"
 KEY_AND_VALUE = "SELECT key, value FROM revision WHERE rev = ?"
+MARK_OF = "SELECT cast(key AS BLOB), value FROM revision WHERE rev = ?"
 WRITTEN = """SELECT cast(key AS BLOB), type, value, create_rev, prev_rev, checksum
     FROM revision WHERE rev = ?"""
 WHAT_WAS_DONE = "SELECT key, type, prev_rev FROM revision WHERE rev = ?"

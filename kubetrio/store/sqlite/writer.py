@@ -354,7 +354,7 @@ class Writer:
 
     def identity(self) -> int:
         """What tells this database from others of its newest revision."""
-        row = self._execute(sql.KEY_AND_VALUE, (self.revision,)).fetchone()
+        row = self._execute(sql.MARK_OF, (self.revision,)).fetchone()
         return mark_of(row[0], row[1]) if row is not None else 0
 
     def _lease(self, value: Stamped, ttl_ms: int) -> None:
