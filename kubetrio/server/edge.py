@@ -41,6 +41,7 @@ from kubetrio.env import Env
 from kubetrio.http.shortage import MemoryLimit
 from kubetrio.machinery.identity import Attributes, Verdict
 from kubetrio.resources.operations import Operations
+from kubetrio.schema.wellknown import CORE_PODS
 from kubetrio.server.base import Base
 from kubetrio.server.files import Files
 from kubetrio.server.uipages import UiPages
@@ -213,7 +214,7 @@ def _backends(base: Base, operations: Operations) -> Backends:
         from kubetrio.simulation.podports import PodPorts, Targets
 
         ports = PodPorts(Targets(*config.simulation.allowed), base.parts.pod_server)
-        end = Endings(operations, base.storage.registry.resources["", "v1", "pods"], env)
+        end = Endings(operations, base.storage.registry.resources[CORE_PODS], env)
         simulated = SimulatedDial(backends.dial, base.storage.informers, ports, end)
         return replace(backends, dial=simulated, in_memory=is_kubelet)
     return backends
