@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from kubetrio.controllers.attachdetach.attachable import AttachableVolumes
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.recorder import EventRecorder, Reference
+from kubetrio.controllers.simulation.mounts import Mounted, Mounts
 from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
 from kubetrio.machinery.multimaps import discard
@@ -22,9 +22,10 @@ from kubetrio.observe.logs import Log
 from kubetrio.resources.writes import DeleteOptions, Target
 from kubetrio.simulation.annotations import LOST
 from kubetrio.simulation.hostports import PORTS_TAKEN, HostPorts
+from kubetrio.simulation.mounting import FAILED
 from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
 from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
-from kubetrio.simulation.podlife import Held, Place, Step, settle
+from kubetrio.simulation.podlife import WARNING, Held, Place, Step, settle
 
 log = Log("kubetrio.controllers")
 Object = dict[str, Any]
@@ -80,9 +81,10 @@ class SimulatedPods(Controller):
         self._settle = _life_of(context)
         self._held: dict[str, Held] = {}
         self._on_node: dict[str, set[str]] = {}
-        self._volumes = AttachableVolumes(context)
-        self.sources += [self._volumes.drivers, self._volumes.volumes, self._volumes.claims]
-        self._unmounted: set[str] = set()  # keys of pods that wait for their volumes
+        self._mounts = Mounts(context)
+        volumes = self._mounts.volumes
+        self.sources += [volumes.drivers, volumes.volumes, volumes.claims]
+        self._mounting = context.config.simulation.stages is None
         self._addresses: dict[str, Addresses] = {}
         self._ports: dict[str, HostPorts] = {}  # by the node
         nodes = context.informers.digests(nodedigests.PREFIX, simulated_view)
@@ -100,7 +102,7 @@ class SimulatedPods(Controller):
         elif new.simulated and old != new:
             keys = self._on_node.get(name, set())
             if old is not None and old == new._replace(attached=old.attached, in_use=old.in_use):
-                keys = keys & self._unmounted
+                keys = keys & self._mounts.unattached
             for key in sorted(keys):  # each process has the same order
                 self.queue.add(key)
 
@@ -112,7 +114,7 @@ class SimulatedPods(Controller):
             self._leave(key, old)
         if new is None:
             self._held.pop(key, None)
-            self._unmounted.discard(key)
+            self._mounts.forget(key)
             return
         if not new.node:
             return
@@ -146,6 +148,7 @@ class SimulatedPods(Controller):
     def begin_anew(self) -> None:
         """See `Reconciler.begin_anew`; what was kept of pods is of another time."""
         self._held.clear()
+        self._mounts.clear()
         for keys in self._on_node.values():
             for key in sorted(keys):
                 self.queue.add(key)
@@ -170,7 +173,8 @@ class SimulatedPods(Controller):
         address = self._addresses_of(placed.node).take(node.pod_cidr, placed.uid)
         fits = placed.over or self._ports_of(placed.node).take(placed.uid, placed.ports)
         refusal = None if fits else PORTS_TAKEN
-        place = Place(node.address, address, self._mounted(key, pod, node), refusal)
+        mounted = await self._mounted(key, pod, node)
+        place = Place(node.address, address, mounted.there, refusal)
         step = self._settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
             step = await self._write(key, placed, place, step, str(stored.revision))
@@ -181,24 +185,20 @@ class SimulatedPods(Controller):
         for event in step.events:
             part = about._replace(field_path=event.path)
             self._events.record(part, event.type, event.reason, event.message, placed.node)
+        for problem in mounted.problems:
+            self._events.record(about, WARNING, FAILED, problem, placed.node)
         if step.gone:
             await self._delete(namespace, name, placed)
-        elif step.again_in_s is not None:
-            self.look_again_in(key, step.again_in_s)
+            return
+        waits = [one for one in (step.again_in_s, mounted.again_in_s) if one is not None]
+        if waits:
+            self.look_again_in(key, min(waits))
 
-    def _mounted(self, key: str, pod: Object, node: SimulatedNode) -> bool:
-        """Whether all volumes of a pod are attached that have to be."""
-        namespace, _, name = key.partition("/")
-        names = []
-        for volume in pod["spec"].get("volumes") or ():
-            if volume.get("persistentVolumeClaim"):
-                names.append(volume["persistentVolumeClaim"].get("claimName") or "")
-            elif volume.get("ephemeral"):
-                names.append(f"{name}-{volume['name']}")
-        volumes = [self._volumes.of_claim(namespace, claim) for claim in names]
-        mounted = all(one is None or one[1].unique_name in node.attached for one in volumes)
-        (self._unmounted.discard if mounted else self._unmounted.add)(key)
-        return mounted
+    async def _mounted(self, key: str, pod: Object, node: SimulatedNode) -> Mounted:
+        """What comes of mounting a pod's volumes; stages say themselves what a pod waits for."""
+        if not self._mounting or pod["metadata"].get("deletionTimestamp"):
+            return Mounted(there=True)
+        return await self._mounts.mounted(key, pod, node)
 
     async def _write(
         self, key: str, placed: PlacedPod, place: Place, step: Step, version: str
