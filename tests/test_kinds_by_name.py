@@ -36,6 +36,8 @@ OTHER_WORDS = {
     ("harness/operators/oracles.py", "events"): "those that operators write again and again",
     ("harness/operators/oracles.py", "leases"): "the same",
     ("simulation/nodeobjects.py", "pods"): "a resource that nodes have",
+    ("simulation/kubelet.py", "pods"): "a path of kubelets",
+    ("simulation/summary.py", "pods"): "a member of what a kubelet tells",
     ("simulation/metricskinds.py", "nodes"): "a kind of metrics.k8s.io",
     ("simulation/metricskinds.py", "pods"): "a kind of metrics.k8s.io",
     ("cli/commands.py", "nodes"): "a command",

@@ -215,7 +215,8 @@ def _backends(base: Base, operations: Operations) -> Backends:
 
         ports = PodPorts(Targets(*config.simulation.allowed), base.parts.pod_server)
         end = Endings(operations, base.storage.registry.resources[CORE_PODS], env)
-        simulated = SimulatedDial(backends.dial, base.storage.informers, ports, end)
+        informers = base.storage.informers
+        simulated = SimulatedDial(backends.dial, informers, ports, end, env.now)
         return replace(backends, dial=simulated, in_memory=is_kubelet)
     return backends
 

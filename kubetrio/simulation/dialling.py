@@ -6,19 +6,23 @@ on, no connection of proxies leads to a machine that has one of those.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 
 from kubetrio.backend.dial import Dial, DialError, Tls, join_host_port, port_number
 from kubetrio.informers.informer import SharedInformerFactory
+from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
 from kubetrio.simulation.connection import Connection
 from kubetrio.simulation.kubelet import Kubelet
-from kubetrio.simulation.nodeobjects import KUBELET_PORT, is_kubelet, is_pod
+from kubetrio.simulation.nodeobjects import KUBELET_PORT, is_kubelet, is_pod, simulated_view
 from kubetrio.simulation.placedpods import placed_view
 from kubetrio.simulation.podports import PodPorts
 from kubetrio.simulation.standardinput import End
+from kubetrio.simulation.summary import Tenants
 from kubetrio.transport import Transport
 
 Object = dict[str, Any]
@@ -32,6 +36,7 @@ class SimulatedDial:
         informers: know the pods.
         ports: opens their ports.
         end: ends their containers, None where nothing does.
+        now: wall clock, in seconds.
     """
 
     def __init__(
@@ -40,12 +45,15 @@ class SimulatedDial:
         informers: SharedInformerFactory,
         ports: PodPorts | None = None,
         end: End | None = None,
+        now: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        self._now = now
         self._end = end
         self._ports = ports or PodPorts()
         self._others = others
         self._store = informers.store
         self._pods = informers.digests(PREFIX, placed_view)
+        self._nodes = informers.digests(nodedigests.PREFIX, simulated_view)
 
     async def __call__(
         self, address: str, port: str, tls: Tls | None, timeout_s: float, /
@@ -54,7 +62,9 @@ class SimulatedDial:
         if is_kubelet(address):
             if port != str(KUBELET_PORT):
                 raise _refused(address, port)
-            return Connection(Kubelet(self._find, self._ports, self._end))
+            return Connection(
+                Kubelet(self._find, self._ports, self._end, partial(self._look, address))
+            )
         if is_pod(address):
             pod = await self._pod(address)
             if pod is None or tls is not None:
@@ -66,6 +76,22 @@ class SimulatedDial:
         stored = await self._store.get(f"{PREFIX}{namespace}/{name}")
         pod: Object | None = None if stored is None else orjson.loads(stored.value)
         return pod
+
+    async def _look(self, address: str) -> Tenants | None:
+        """What is on the node with an address; None where there is none."""
+        await self._nodes.sync()
+        await self._pods.sync()
+        names = (name for _, name, one in self._nodes.everywhere() if one.address == address)
+        if (node_name := next(names, None)) is None:
+            return None
+        places = [
+            f"{PREFIX}{namespace}/{name}"
+            for namespace, name, placed in self._pods.everywhere()
+            if placed.node == node_name
+        ]
+        node = await self._store.get(nodedigests.PREFIX + node_name)
+        pods = [one.value for key in sorted(places) if (one := await self._store.get(key))]
+        return None if node is None else Tenants(node.value, pods, self._now())
 
     async def _pod(self, address: str) -> Object | None:
         """The pod with an address, None where there is none."""

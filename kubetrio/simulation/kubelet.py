@@ -19,11 +19,12 @@ from kubetrio.simulation.forwarding import Forwarding
 from kubetrio.simulation.podports import PodPorts
 from kubetrio.simulation.processes import Find, Following, SocketProcess, SpdyProcess
 from kubetrio.simulation.standardinput import End, input_of, note_of
+from kubetrio.simulation.summary import Look, Tenants, pods_of, summary_of
 
 MOST_HEAD_BYTES = 64 * 1024
 WITH_STATUS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 FORWARDED = "portforward.k8s.io"
-NOT_FOUND, BAD_REQUEST, FORBIDDEN = 404, 400, 403
+OK, NOT_FOUND, BAD_REQUEST, FORBIDDEN = 200, 404, 400, 403
 REASONS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found"}
 
 
@@ -72,16 +73,21 @@ class _Parser:
 
 
 def plain(status: int, text: str) -> bytes:
-    """An answer with a text, behind which the connection ends.
+    """An answer with a text; see `whole`."""
+    return whole(status, text.encode(), "text/plain; charset=utf-8")
+
+
+def whole(status: int, body: bytes, media_type: str) -> bytes:
+    """An answer, behind which the connection ends.
 
     Args:
         status: HTTP status.
-        text: of the body.
+        body: its body.
+        media_type: of the body.
     """
-    body = text.encode()
     head = (
         f"HTTP/1.1 {status} {REASONS.get(status, 'Error')}\r\n"
-        "Content-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Type: {media_type}\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + body
@@ -94,10 +100,14 @@ class Kubelet:
         find: finds pods.
         ports: opens ports of pods.
         end: ends containers, None where what is typed ends none.
+        look: finds the node and its pods, None where the node is not known.
     """
 
-    def __init__(self, find: Find, ports: PodPorts, end: End | None = None) -> None:
+    def __init__(
+        self, find: Find, ports: PodPorts, end: End | None = None, look: Look | None = None
+    ) -> None:
         self._end = end
+        self._look = look
         self._find = find
         self._ports = ports
         self._forwarding: Forwarding | None = None
@@ -123,12 +133,12 @@ class Kubelet:
         except httptools.HttpParserUpgrade as upgrade:
             rest, self._parser.complete = received[upgrade.args[0] :], True
         except httptools.HttpParserError as error:
-            _refuse(here, BAD_REQUEST, str(error))
+            _end_with(here, BAD_REQUEST, str(error))
             return
         if self._parser.complete:
             await self._answer(here, self._asked(), rest)
         elif self._size > MOST_HEAD_BYTES:
-            _refuse(here, BAD_REQUEST, "the request is too large")
+            _end_with(here, BAD_REQUEST, "the request is too large")
 
     def closed(self) -> None:
         """See `Closing`."""
@@ -149,20 +159,35 @@ class Kubelet:
                 await self._streams(here, asked, (namespace, name, container), what, rest)
             case ["portForward", namespace, name]:
                 await self._forward(here, asked, (namespace, name), rest)
+            case ["healthz"] | ["healthz", "ping" | "log" | "syncloop"]:
+                _end_with(here, OK, "ok")
+            case ["pods"]:
+                await self._tell(here, pods_of)
+            case ["stats", "summary"]:
+                await self._tell(here, summary_of)
             case _:
-                _refuse(here, NOT_FOUND, "404 page not found\n")
+                _end_with(here, NOT_FOUND, "404 page not found\n")
+
+    async def _tell(self, here: Connection, make: Callable[[Tenants], bytes]) -> None:
+        """Tell something of the node."""
+        tenants = None if self._look is None else await self._look()
+        if tenants is None:
+            _end_with(here, NOT_FOUND, "404 page not found\n")
+            return
+        here.say(whole(OK, make(tenants), "application/json"))
+        here.finish()
 
     async def _logs(self, here: Connection, asked: Asked, where: tuple[str, str, str]) -> None:
         namespace, name, container = where
         query = dict(asked.query)
         pod = await self._find(namespace, name)
         if pod is None:
-            _refuse(here, NOT_FOUND, f'pod "{name}" not found\n')
+            _end_with(here, NOT_FOUND, f'pod "{name}" not found\n')
             return
         try:
             text = log_of(pod, container, query)
         except Unanswered as error:
-            _refuse(here, error.status, str(error))
+            _end_with(here, error.status, str(error))
             return
         # Without a length: the end of the connection is that of the log.
         here.say(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" + text)
@@ -182,7 +207,7 @@ class Kubelet:
         namespace, name, container = where
         pod = await self._find(namespace, name)
         if pod is None or not runs(pod, container):
-            _refuse(here, NOT_FOUND, f'container not found ("{container}")')
+            _end_with(here, NOT_FOUND, f'container not found ("{container}")')
             return
         typed = None
         if what == "attach":
@@ -208,7 +233,7 @@ class Kubelet:
             self._then = SocketProcess(ran, after, rest, typed).work
         else:
             text = f"simulated kubelets speak {' and '.join(WITH_STATUS)} over SPDY or WebSocket"
-            _refuse(here, FORBIDDEN, text)
+            _end_with(here, FORBIDDEN, text)
 
     async def _forward(
         self, here: Connection, asked: Asked, where: tuple[str, str], rest: bytes
@@ -216,10 +241,10 @@ class Kubelet:
         namespace, name = where
         pod = await self._find(namespace, name)
         if pod is None:
-            _refuse(here, NOT_FOUND, f'pod "{name}" not found\n')
+            _end_with(here, NOT_FOUND, f'pod "{name}" not found\n')
             return
         if "spdy/3.1" not in [one.lower() for one in asked.values("upgrade")]:
-            _refuse(here, FORBIDDEN, "simulated kubelets speak SPDY/3.1")
+            _end_with(here, FORBIDDEN, "simulated kubelets speak SPDY/3.1")
             return
         here.say(_switched(FORWARDED))
         self._forwarding = Forwarding(self._find, self._ports, pod, rest)
@@ -246,7 +271,7 @@ def _streams_of(asked: Asked) -> frozenset[str]:
     return frozenset(name for name, there in streams.items() if there)
 
 
-def _refuse(here: Connection, status: int, text: str) -> None:
+def _end_with(here: Connection, status: int, text: str) -> None:
     here.say(plain(status, text))
     here.finish()
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 import trio
 from trio.testing import MockClock
@@ -61,6 +62,23 @@ async def test_a_server_reaches_its_simulation(tmp_path: Path, autojump_clock: M
         assert (page.status, page.body) == (200, b"hello")
         missing = await client.request("GET", f"{POD}/log?previous=true")
         assert missing.status == 400
+
+
+async def test_a_kubelet_tells_of_its_node(tmp_path: Path, autojump_clock: MockClock) -> None:
+    """It is well, has a pod, and says what that uses."""
+    node = "/api/v1/nodes/node-0/proxy"
+    async with cluster(tmp_path) as server, server.connect() as client:
+        health = await client.request("GET", f"{node}/healthz")
+        assert (health.status, health.body) == (200, b"ok")
+        pods = orjson.loads((await client.request("GET", f"{node}/pods")).body)
+        assert (pods["kind"], [one["metadata"]["name"] for one in pods["items"]]) == (
+            "PodList",
+            ["p"],
+        )
+        summary = orjson.loads((await client.request("GET", f"{node}/stats/summary")).body)
+        assert summary["node"]["nodeName"] == "node-0"
+        assert [one["podRef"]["name"] for one in summary["pods"]] == ["p"]
+        assert (await client.request("GET", f"{node}/other")).status == 404
 
 
 async def test_addresses_lead_where_they_should(tmp_path: Path, autojump_clock: MockClock) -> None:
