@@ -68,6 +68,19 @@ class Filter(NamedTuple):
     helped_by: frozenset[Happening]
 
 
+def rejecting(plugin: Filter) -> Filter:
+    """Make a plugin that says only whether a pod can be on any node, and refuses no node.
+
+    In kube-scheduler it is on at ``preFilter`` and off at ``filter``.
+    """
+
+    def prepare(pod: PodView, cluster: Cluster) -> Rejected | None:
+        state = plugin.prepare(pod, cluster)
+        return state if isinstance(state, Rejected) else None
+
+    return plugin._replace(prepare=prepare)
+
+
 class Score(NamedTuple):
     """A plugin that rates nodes.
 

@@ -28,6 +28,7 @@ class Profile:
             usual.
         candidates: nodes that are tried for preemption, at least.
         candidate_share: the same in hundredths of all.
+        names_nodes: whether only those nodes are looked at that a pod's affinity names, if it does.
     """
 
     name: str = NAMED
@@ -37,6 +38,7 @@ class Profile:
     share: int = 0
     candidates: int = 100
     candidate_share: int = 10
+    names_nodes: bool = True
 
     def enough(self, count: int) -> int:
         """How many nodes that fit are enough, of so many."""

@@ -110,7 +110,7 @@ class Search:
         self.passed = 0
         self._cluster = cluster
         self._start = start
-        names = named_nodes(pod.shape)
+        names = named_nodes(pod.shape) if self.profile.names_nodes else None
         self.left_out = names is not None
         order = cluster.order
         if names is None:

@@ -16,7 +16,7 @@ from kubetrio.controllers.scheduler.shapes import CPU, MEMORY, PodView
 Rate = Callable[[PodView, Cluster, Sequence[NodeState]], list[int]]
 Share = Callable[[int, int], int]
 """The rating of an amount that is requested of one that is there."""
-_ALWAYS = (CPU, MEMORY, "ephemeral-storage")
+ALWAYS = (CPU, MEMORY, "ephemeral-storage")
 """Resources that count for pods that request nothing of them."""
 
 
@@ -70,7 +70,7 @@ def rating(share: Share, resources: Sequence[tuple[str, int]], *, shaped: bool =
             taken = {CPU: node.usual_cpu, MEMORY: node.usual_memory}
             for name, weight in resources:
                 there = node.facts.allocatable.get(name, 0)
-                if not there or (not requests[name] and name not in _ALWAYS):
+                if not there or (not requests[name] and name not in ALWAYS):
                     continue
                 one = share(taken.get(name, node.used.get(name, 0)) + requests[name], there)
                 if one or not shaped:
