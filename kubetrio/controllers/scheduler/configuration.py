@@ -231,5 +231,6 @@ def _made(name: str, share: int, enabled: Enabled, arguments: Mapping[str, Argum
         share,
         preemption.candidates,
         preemption.candidate_share,
-        enabled.names_nodes,
+        frees_devices=enabled.frees_devices,
+        names_nodes=enabled.names_nodes,
     )

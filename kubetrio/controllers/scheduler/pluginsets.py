@@ -23,6 +23,7 @@ from kubetrio.controllers.scheduler.pluginpoints import (
     REMOVED,
     USUAL,
 )
+from kubetrio.controllers.scheduler.plugins import devices
 from kubetrio.controllers.scheduler.plugins.profile import FILTERS, SCORES
 from kubetrio.controllers.scheduler.reading import ConfigurationError, Members
 from kubetrio.machinery.fielderrors import invalid
@@ -36,7 +37,7 @@ _SCORES = {one.name: one for one in SCORES}
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "filter": ("preFilter", "reserve", "preBind"),
     "score": ("preScore",),
-    "postFilter": ("preEnqueue",),
+    "postFilter": ("preEnqueue", "preFilter"),
 }
 """Points of a plugin without which it cannot work at another."""
 _ALONE = frozenset({
@@ -57,6 +58,7 @@ class Enabled(NamedTuple):
         rejecting: those that only say whether a pod can be on any node.
         scores: with their weights.
         preempts: whether the plugin that preempts is on.
+        frees_devices: whether the plugin for devices takes back those of idle claims.
         names_nodes: whether affinity that names nodes leaves out all others.
     """
 
@@ -64,6 +66,7 @@ class Enabled(NamedTuple):
     rejecting: tuple[Filter, ...]
     scores: tuple[Score, ...]
     preempts: bool
+    frees_devices: bool
     names_nodes: bool
 
 
@@ -151,6 +154,7 @@ def enabled_plugins(sets: Sets, profile: str) -> Enabled:
             _SCORES[name]._replace(weight=weights[name]) for name in on["score"] if name in _SCORES
         ),
         PREEMPTION in on["postFilter"],
+        devices.NAME in on["postFilter"],
         AFFINITY in before,
     )
 

@@ -145,9 +145,10 @@ class Preemption:
         self._cluster = cluster
         self._budgets = budgets
         self._start = start
-        self.freed = freed
-        self._before = NO_CLAIMS
-        if search.pod.shape.spec.get("resourceClaims") and not search.judge.rejected:
+        frees = search.profile.frees_devices
+        self.freed = freed if frees else ""
+        self._before = NO_CLAIMS if frees else ""
+        if frees and search.pod.shape.spec.get("resourceClaims") and not search.judge.rejected:
             self._before = FREED if freed else STILL_NOT
         self.candidate: Candidate | None = None
         self.message = ""
@@ -157,7 +158,8 @@ class Preemption:
         """Search; yields after each node that was tried, when something else may be done."""
         pod, cluster = self._search.pod, self._cluster
         judge = self._search.judge
-        if judge.rejected and judge.blamed != {devices.NAME}:
+        frees = self._search.profile.frees_devices
+        if frees and judge.rejected and judge.blamed != {devices.NAME}:
             self.message, self.keeps = NO_STATE, True
             return
         if not self._search.profile.preempts:
@@ -165,7 +167,7 @@ class Preemption:
             return
         reason = not_eligible(pod, cluster, self._search.refusals)
         if reason:
-            self.message, self.keeps = f"{self._before}, preemption: {reason}", True
+            self.message, self.keeps = self._with_reason(reason), True
             return
         names = [name for name, one in self._search.refusals.items() if one.resolvable]
         begin = self._start % len(names) if names else 0
@@ -189,7 +191,11 @@ class Preemption:
             self.candidate = min(candidates, key=Candidate.cost)
         else:
             told = histogram(refusals, len(cluster.order), NOT_HELPFUL)
-            self.message = f"{self._before}, preemption: {told}."
+            self.message = self._with_reason(f"{told}.")
+
+    def _with_reason(self, reason: str) -> str:
+        """What is said where no pod goes: of devices, if the profile takes them back, and why."""
+        return ", ".join(filter(None, (self._before, f"preemption: {reason}")))
 
 
 def victims_on(

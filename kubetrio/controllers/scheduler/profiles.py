@@ -28,6 +28,7 @@ class Profile:
             usual.
         candidates: nodes that are tried for preemption, at least.
         candidate_share: the same in hundredths of all.
+        frees_devices: whether devices of idle claims are taken back for others.
         names_nodes: whether only those nodes are looked at that a pod's affinity names, if it does.
     """
 
@@ -38,6 +39,7 @@ class Profile:
     share: int = 0
     candidates: int = 100
     candidate_share: int = 10
+    frees_devices: bool = True
     names_nodes: bool = True
 
     def enough(self, count: int) -> int:

@@ -13,6 +13,7 @@ from kubetrio.controllers.scheduler.preemption import (
     budget_view,
     by_budgets,
 )
+from kubetrio.controllers.scheduler.profiles import Profile
 from kubetrio.controllers.scheduler.search import Search
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.machinery.labels import parse
@@ -31,9 +32,14 @@ def wanted(cpu: str = "2", priority: int = 10, **more: Any) -> PodView:
     return pod("p", requests={"cpu": cpu}, priority=priority, **more)
 
 
-def tried(asked: PodView, state: Cluster, budgets: Budgets | None = None) -> Preemption:
+def tried(
+    asked: PodView,
+    state: Cluster,
+    budgets: Budgets | None = None,
+    profile: Profile | None = None,
+) -> Preemption:
     """What comes of the search for a node and for victims."""
-    search = Search(asked, state)
+    search = Search(asked, state, profile=profile)
     list(search.run())
     assert not search.feasible
     preemption = Preemption(search, state, budgets or [])
@@ -135,6 +141,21 @@ def test_it_is_told_why_nobody_goes() -> None:
         "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.",
         True,
     )  # fmt: skip
+
+
+def test_what_a_profile_leaves_out_says_nothing() -> None:
+    """The plugin that preempts, the one that takes devices back, or both."""
+    state = cluster([node("a")], there("low", "a", "4"))
+    asked, claims = wanted("9"), "no new claims to deallocate"
+    why = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    for profile, text in (
+        (Profile(), f"{claims}, {why}"),
+        (Profile(preempts=False), claims),
+        (Profile(frees_devices=False), why),
+        (Profile(preempts=False, frees_devices=False), ""),
+    ):
+        assert tried(asked, state, profile=profile).message == text
+    assert tried(wanted("1"), state, profile=Profile(preempts=False)).candidate is None
 
 
 def test_it_waits_for_those_that_are_on_their_way() -> None:

@@ -72,7 +72,9 @@ def test_weights_and_points() -> None:
     weights = {one.name: one.weight for one in profile.scores}
     assert (weights["TaintToleration"], weights["PodTopologySpread"]) == (7, 5)
     assert "NodeAffinity" not in weights
-    assert not profile.preempts
+    assert (profile.preempts, profile.frees_devices) == (False, True)
+    profile = alone(plugins={"postFilter": disabled("DynamicResources")})
+    assert (profile.preempts, profile.frees_devices) == (True, False)
 
 
 NEEDED = ({"name": "PrioritySort"}, {"name": "DefaultBinder"})
@@ -403,8 +405,8 @@ WRONG: dict[str, tuple[tuple[str, Object], str]] = {
     "no candidates": (
         ("DefaultPreemption", {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0}),
         (f"[{ARGS}minCandidateNodesPercentage: Invalid value: 0: cannot be zero at the same time "
-        f"as minCandidateNodesAbsolute, {ARGS}minCandidateNodesAbsolute: Invalid value: 0: cannot be "
-        "zero at the same time as minCandidateNodesPercentage]"),
+        f"as minCandidateNodesAbsolute, {ARGS}minCandidateNodesAbsolute: Invalid value: 0: cannot "
+        "be zero at the same time as minCandidateNodesPercentage]"),
     ),
     "too many candidates": (
         ("DefaultPreemption",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubetrio.controllers.scheduler.plugins.profile import SCORES
-from kubetrio.controllers.scheduler.profiles import ENOUGH
+from kubetrio.controllers.scheduler.plugins.profile import FILTERS, SCORES
+from kubetrio.controllers.scheduler.profiles import ENOUGH, Profile
 from kubetrio.controllers.scheduler.search import STEP_NODES, Rating, Search
 from kubetrio.controllers.scheduler.shapes import PodView
 from kubetrio.testing.scheduling import cluster, node, pod, states
@@ -56,6 +56,15 @@ def test_nodes_that_are_not_named_are_left_out() -> None:
         "0/3 nodes are available: 1 node(s) were unschedulable, "
         "2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
+
+
+def test_names_do_not_count_without_the_plugin() -> None:
+    """A profile without NodeAffinity before its filters looks at all nodes."""
+    state = cluster([node("a", unschedulable=True), node("b"), node("c")])
+    filters = tuple(one for one in FILTERS if one.name != "NodeAffinity")
+    search = Search(named("a"), state, profile=Profile(filters=filters, names_nodes=False))
+    list(search.run())
+    assert [one.facts.name for one in search.feasible] == ["b", "c"]
 
 
 def test_there_may_be_no_nodes_at_all() -> None:
