@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from kubetrio.runtime.effort import Effort
 
@@ -40,10 +41,13 @@ class Budget:
     Attributes:
         over: whether an expression took more than there was.
         size: of what the expression is given.
+        handed: lists that the engine was given, emptied after the expression: it keeps them.
         stopped: what an evaluation was stopped with, to be raised behind it; None for nothing.
     """
 
-    __slots__ = ("_call", "_effort", "_for_call", "_step", "_total", "over", "size", "stopped")
+    __slots__ = (
+        "_call", "_effort", "_for_call", "_step", "_total", "handed", "over", "size", "stopped",
+    )  # fmt: skip
 
     def __init__(
         self, total: int = PER_REQUEST, call: int = PER_CALL, effort: Effort | None = None
@@ -55,6 +59,7 @@ class Budget:
         self._step = 0
         self.over = False
         self.size = 0
+        self.handed: list[list[Any]] = []
         self.stopped: BaseException | None = None
 
     def begin(self, size: int) -> None:
@@ -73,7 +78,10 @@ class Budget:
         return self._total
 
     def go_on(self) -> None:
-        """Raise what an evaluation was stopped with, if it was."""
+        """End an expression, and raise what it was stopped with, if it was."""
+        for one in self.handed:
+            one.clear()
+        self.handed.clear()
         stopped, self.stopped = self.stopped, None
         if stopped is not None:
             try:

@@ -53,6 +53,8 @@ from kubetrio.cel.lists import (
 )
 from kubetrio.cel.macros import ENTRIES_TO_MAP, PAIRS_TO_MAP, SORTED_BY
 from kubetrio.cel.messages import opaque, type_of, value_of
+from kubetrio.cel.ordering import ROWS as ORDERING
+from kubetrio.cel.ordering import key_order
 from kubetrio.cel.regexps import PATTERN, find, find_all, pattern_of
 from kubetrio.cel.spending import NAMES as COUNT_THEMSELVES
 from kubetrio.cel.spending import ROWS as SPENDING
@@ -110,7 +112,9 @@ def _map_of_pairs(pairs: Values) -> dict[Any, Any]:
 
 
 def _map_of_entries(entries: Values) -> dict[Any, Any]:
-    return _map_of_pairs([list(pair) for entry in entries for pair in entry.items()])
+    return _map_of_pairs(
+        [[key, entry[key]] for entry in entries for key in sorted(entry, key=key_order)]
+    )
 
 
 def _nanoseconds(span: timedelta) -> int:
@@ -296,6 +300,7 @@ ROWS: list[Implementation] = [
     *NAMED_FORMATS,
     *AUTHORIZERS,
     *CONVERSIONS,
+    *ORDERING,
 ]
 """What there is to run."""
 

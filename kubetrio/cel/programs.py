@@ -25,6 +25,7 @@ from kubetrio.cel.engine import engine, extensions
 from kubetrio.cel.expressions import Checked, CompileError
 from kubetrio.cel.functions import implementations
 from kubetrio.cel.messages import base_pool
+from kubetrio.cel.ordering import key_order
 from kubetrio.cel.rewriting import MEMBERS, guarded, variable_name
 from kubetrio.cel.syntax import Node, bind, children, kind_of, parsed
 
@@ -262,14 +263,16 @@ def _error_type() -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of the engine as Python's; its own conversion crashes on optionals in maps.
+    """A value of the engine as Python's, with maps in the order of their keys.
+
+    The engine's own conversion crashes on optionals in maps, and draws the order of keys.
 
     Raises:
         TypeError: it is or holds an optional.
     """
     plain = value.value()
     if isinstance(plain, dict):
-        return {key: _plain(item) for key, item in plain.items()}
+        return {key: _plain(plain[key]) for key in sorted(plain, key=key_order)}
     return [_plain(item) for item in plain] if isinstance(plain, list) else plain
 
 

@@ -6,6 +6,7 @@ What differs in meaning between this engine and cel-go is written out in the tre
 - ``variables.x`` is evaluated when first asked for: the engine binds lazily;
 - ``Object{...}`` and ``JSONPatch{...}`` become maps that know their type: see `TYPE_KEY`;
 - functions that the engine dispatches otherwise get names of their own;
+- loops go through maps in the order of their keys: see `ordering`;
 - what ``+`` makes of texts and lists is counted, as the engine does not: a variable that is twice
   another one, forty times over, would be a terabyte.
 """
@@ -19,8 +20,9 @@ from typing import Any
 from kubetrio.cel.checking import type_text
 from kubetrio.cel.escaping import without_escape
 from kubetrio.cel.functions import OPTIONAL_RESULTS, RENAMED, STRING_OF_MESSAGE, USABLE
-from kubetrio.cel.macros import expanded, is_loop, unwrapped_lists, variables_of
+from kubetrio.cel.macros import SORT_BY, expanded, is_loop, unwrapped_lists, variables_of
 from kubetrio.cel.metering import Work, metered, summed
+from kubetrio.cel.ordering import kind_of_range, order
 from kubetrio.cel.regexps import PATTERN, constant_pattern
 from kubetrio.cel.syntax import (
     Node,
@@ -67,6 +69,7 @@ class _Rewriter:
     reserved: bool = False
     held: int = 0
     chained: set[int] = field(default_factory=set)
+    ranges: dict[int, str] = field(default_factory=dict)
 
     def rewrite(self, node: Node, bound: frozenset[str] = frozenset()) -> None:
         """Rewrite a node and what is below it.
@@ -82,13 +85,15 @@ class _Rewriter:
         if self.reserved and kind == "select_expr":
             self._unescape(node.select_expr)
         if is_loop(node):
+            kind = self._range(node.call_expr.target)
             self.rewrite(node.call_expr.target, bound)
             variables = variables_of(node)
             for arg in node.call_expr.args[len(variables) :]:
                 self.rewrite(arg, bound | set(variables))
-            node.CopyFrom(expanded(node))
+            self._expand(node, kind)
             return
         if kind == "comprehension_expr":
+            self.ranges[node.id] = self._range(node.comprehension_expr.iter_range)
             self._loop(node.comprehension_expr, bound)
             return
         optional = kind == "select_expr" and self._is_optional(node.select_expr.operand)
@@ -105,6 +110,22 @@ class _Rewriter:
                 _as_map(node.struct_expr)
             case "call_expr":
                 self._call(node, of_message=of_message, optional=optional_call)
+
+    def _range(self, node: Node) -> str:
+        """Return the type of the range of a loop."""
+        return kind_of_range(self.types.get(node.id))
+
+    def _expand(self, node: Node, kind: str) -> None:
+        """Make the loop of a macro that is a call.
+
+        Args:
+            node: the call; changed.
+            kind: the type of its range.
+        """
+        number, sorts = node.id, node.call_expr.function == SORT_BY
+        node.CopyFrom(expanded(node))
+        if not sorts:
+            node.id, self.ranges[number] = number, kind
 
     def _unescape(self, select: Any) -> None:
         """Have ``a.__for__`` ask for ``for``, as values have it, unless ``a`` is a map."""
@@ -294,9 +315,12 @@ def rewritten(
         The tree, the variables, what it does once, and how often its value holds its inputs.
     """
     used: set[str] = set()
-    _Rewriter(types, used, reserved).rewrite(tree)
+    rewriter = _Rewriter(types, used, reserved)
+    rewriter.rewrite(tree)
     names = {variable_name(name): copies for name, copies in (known or {}).items()}
-    return tree, frozenset(used), *metered(tree, types, names)
+    measured = metered(tree, types, names)
+    order(tree, rewriter.ranges)
+    return tree, frozenset(used), *measured
 
 
 # --- values of which some are not what their schema says ---
