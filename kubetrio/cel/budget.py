@@ -41,7 +41,7 @@ class Budget:
     Attributes:
         over: whether an expression took more than there was.
         size: of what the expression is given.
-        handed: lists that the engine was given, emptied after the expression: it keeps them.
+        handed: what the engine was given and keeps, emptied after the expression.
         stopped: what an evaluation was stopped with, to be raised behind it; None for nothing.
     """
 
@@ -59,7 +59,7 @@ class Budget:
         self._step = 0
         self.over = False
         self.size = 0
-        self.handed: list[list[Any]] = []
+        self.handed: list[list[Any] | dict[Any, Any]] = []
         self.stopped: BaseException | None = None
 
     def begin(self, size: int) -> None:

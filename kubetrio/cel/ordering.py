@@ -1,9 +1,9 @@
 """Loops over maps in the order of their keys.
 
 The engine goes through a map in an order that is drawn for each map in each process.  So a loop
-over a map goes through a sorted list of its keys instead, and the loop with two variables asks the
-map for each value.  kube-apiserver draws the order too: an expression that depends on it gets one
-of the answers that kube-apiserver may give.
+over a map of several keys goes through a sorted list of them instead, and the loop with two
+variables asks the map for each value.  kube-apiserver draws the order too: an expression that
+depends on it gets one of the answers that kube-apiserver may give.
 
 Keys of maps whose type is known when the expression is compiled keep their type.  In a map of any
 type (``dyn({1u: 'a'})``) a key of type ``uint`` becomes an ``int``.
@@ -12,17 +12,21 @@ type (``dyn({1u: 'a'})``) a key of type ``uint`` becomes an ``int``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from kubetrio.cel.budget import current
 from kubetrio.cel.metering import is_binding
 from kubetrio.cel.spending import Implementation
-from kubetrio.cel.syntax import Node, bind, call, children, ident, kind_of, names
+from kubetrio.cel.syntax import Node, bind, call, children, ident, kind_of, names, number
 
 KEYS, KEYS_AS_TEXTS = "kubernetes_keys", "kubernetes_keysAsTexts"
 """Functions that make a sorted list of the keys of a map."""
 LIST, MAP_OF_UINT, ANY = "list", "map of uint", ""
 """Types of ranges, as far as they matter."""
+KNOWN_KEYS = 4096
+"""Keys that are remembered, so that those of many evaluations take no more memory."""
+LONGEST = 317
+"""Characters of a key that is remembered: the most that a label or annotation has."""
 _UINT = 3  # a primitive type of cel/expr/checked.proto
 _AT, _ITEM = "@at", "@item"
 
@@ -33,19 +37,20 @@ def key_order(key: Any) -> tuple[str, Any]:
     return kind or type(key).__name__, key
 
 
+@lru_cache(KNOWN_KEYS)
+def _shared(key: str) -> str:
+    """Return one object for all equal keys: the engine keeps each that it was given."""
+    return key
+
+
 def _keys(of: dict[Any, Any]) -> list[Any]:
-    """Return the sorted keys; the list is emptied after the evaluation, the engine keeps it."""
+    """Return the sorted keys of a map."""
     keys = sorted(of, key=key_order)
-    budget = current()
-    if budget is not None:
-        budget.handed.append(keys)
-    return keys
+    return [_shared(key) if type(key) is str and len(key) <= LONGEST else key for key in keys]
 
 
 def _keys_as_texts(of: dict[Any, Any]) -> list[str]:
-    keys = _keys(of)
-    keys[:] = map(str, keys)
-    return keys
+    return [_shared(str(key)) for key in sorted(of)]
 
 
 ROWS: list[Implementation] = [
@@ -103,14 +108,15 @@ class _Orderer:
         item = f"{name}{_ITEM}"
         key = call("uint", ident(item)) if uint else ident(item)
         is_map = call("_==_", call("type", ident(name)), ident("map"))
-        over = call("_?_:_", is_map, keys, ident(name))
+        several = call("_&&_", is_map, call("_>_", call("size", ident(name)), number(1)))
+        over = call("_?_:_", several, keys, ident(name))
         if not loop.iter_var2:
             if uint:
                 _replace(loop.loop_step, {loop.iter_var: key})
                 loop.iter_var = item
             loop.iter_range.CopyFrom(bind(name, loop.iter_range, over))
             return
-        at, held = f"{name}{_AT}", f"{name}@map"
+        at, held = f"{name}{_AT}", f"{name}@sorted"
         value = call("_[_]", ident(name), key)
         parts = {
             loop.iter_var: call("_?_:_", ident(held), key, ident(at)),
@@ -122,7 +128,7 @@ class _Orderer:
         range_ = ident("")
         range_.CopyFrom(loop.iter_range)
         loop.iter_range.CopyFrom(call("_?_:_", ident(held), keys, ident(name)))
-        node.CopyFrom(bind(name, range_, bind(held, is_map, node)))
+        node.CopyFrom(bind(name, range_, bind(held, several, node)))
 
 
 def _replace(tree: Node, instead: Mapping[str, Node]) -> None:

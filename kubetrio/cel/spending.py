@@ -2,7 +2,8 @@
 
 The engine's bindings keep what a function was called with and what it returned for ever
 (cel-expr-python 0.1.3).  So what is called at every turn takes no argument and returns a constant:
-there is a function for each size.  Lists and maps that others were called with are emptied.
+there is a function for each size.  Lists and maps that others were called with are emptied, and
+so is after the evaluation what they made of these.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ def counting(function: Callable[..., Any]) -> Callable[..., Any]:
             result = function(*arguments)
             if held and type(result) in (list, dict):
                 result = result.copy()
+                if (budget := current()) is not None:
+                    budget.handed.append(result)
             return result
         finally:
             for one in held:

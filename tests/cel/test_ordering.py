@@ -17,6 +17,7 @@ from kubetrio.cel.engine import available
 from kubetrio.cel.expressions import admission_scope, check
 from kubetrio.cel.ordering import KEYS, ROWS, key_order
 from kubetrio.cel.programs import Inputs, Outcome, Program
+from kubetrio.cel.spending import counting
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extra cel")
 
@@ -49,6 +50,9 @@ def evaluated(source: str, data: dict[str, str] | None = None) -> Outcome:
         ("{3u: 1, 20u: 2, 1u: 4}.transformList(k, v, int(k + 1u) + v)", [6, 5, 23]),
         ("{18446744073709551615u: 1}.map(k, k)", [18446744073709551615]),
         ("{}.map(k, k)", []),
+        ("{7u: 'x'}.transformList(k, v, [string(k + 1u), v])[0]", ["8", "x"]),
+        ("{'a': 'x'}.transformList(k, v, [k, v])", [["a", "x"]]),
+        ("dyn({'a': 'x'}).transformList(k, v, [k, v])", [["a", "x"]]),
     ],
 )  # fmt: skip
 def test_loops_over_maps_are_in_the_order_of_keys(source: str, value: Any) -> None:
@@ -114,10 +118,19 @@ def test_the_lists_of_keys_are_emptied() -> None:
     """The engine keeps what functions returned."""
     keys_of = {name: function for name, _, _, function in ROWS}[KEYS]
     with budgeted(Budget()) as budget:
-        keys = keys_of({"b": 1, "a": 2})
+        keys = counting(keys_of)({"b": 1, "a": 2})
         assert keys == ["a", "b"]
         budget.go_on()
     assert keys == []
+
+
+def test_equal_keys_are_one_object() -> None:
+    """The engine keeps each object that it was given."""
+    keys_of = {name: function for name, _, _, function in ROWS}[KEYS]
+    letters = ["a", "b", "c"]
+    (one,), (other,) = (keys_of({"".join(letters): 1}) for _ in range(2))
+    assert one == "abc"
+    assert one is other
 
 
 @pytest.mark.e2e
