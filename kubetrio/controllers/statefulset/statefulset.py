@@ -85,13 +85,22 @@ class StatefulSetController(Controller):
             self.queue.add(key)
 
     def _claim_changed(self, old: Item | None, new: Item | None) -> None:
-        """Have a set looked at whose member waits for a claim to go."""
+        """Have a set looked at whose member waits for a claim to go, or for one that is gone.
+
+        A claim has the labels of the selector of its set. kube-controller-manager looks when the
+        pending pod changes next, which it does when the scheduler says that the claim is missing;
+        a change of that message alone is none for `Pod`, and does not come here.
+        """
         if old is None or new is not None:
             return
-        for reference in old.object["metadata"].get("ownerReferences") or ():
+        meta = old.object["metadata"]
+        sets = self._sets.indexer.by_index(NAMESPACE, meta["namespace"])
+        for key in self._selectors.selecting(sets, meta.get("labels") or {}):
+            self.queue.add(key)
+        for reference in meta.get("ownerReferences") or ():
             name, ordinal = parent_and_ordinal(reference.get("name") or "")
             if reference.get("kind") == "Pod" and ordinal >= 0:
-                self.queue.add(f"{old.object['metadata']['namespace']}/{name}")
+                self.queue.add(f"{meta['namespace']}/{name}")
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         for key in owners_of(old, new):

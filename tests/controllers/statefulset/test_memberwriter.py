@@ -109,3 +109,25 @@ async def test_a_member_waits_for_the_claim_of_its_former_pod() -> None:
         await client.patch(claims, "data-w-1", {"metadata": {"finalizers": None}}, NAMESPACE)
         await running.settled()
         assert len(await pods_of(client)) == 2
+
+
+async def test_a_claim_that_was_deleted_is_made_again_for_a_pod_that_waits() -> None:
+    """Not for one that runs."""
+    async with controlled("statefulset-controller") as running:
+        client = running.client
+        await started(running)
+        assert await owners(running) == {"data-w-0": [], "data-w-1": []}
+        (first, second) = await pods_of(client)
+        assert first["status"]["phase"] == "Running"
+        await client.patch(client.kind("v1", "Pod"), second["metadata"]["name"],
+                           {"status": {"phase": "Pending"}}, NAMESPACE,
+                           subresource="status")  # fmt: skip
+        await running.settled()
+        claims = client.kind("v1", "PersistentVolumeClaim")
+        before = (await client.get(claims, "data-w-1", NAMESPACE))["metadata"]["uid"]
+        for name in ("data-w-0", "data-w-1"):
+            bare = {"metadata": {"finalizers": None}}  # as when no pod uses it
+            await client.patch(claims, name, bare, NAMESPACE)
+            await client.delete(claims, name, NAMESPACE)
+        assert await owners(running) == {"data-w-1": []}
+        assert (await client.get(claims, "data-w-1", NAMESPACE))["metadata"]["uid"] != before
