@@ -20,6 +20,7 @@ import test_specs_scaling
 import test_specs_scheduling
 import test_specs_serving
 import test_specs_sets
+import test_specs_stateful
 import test_specs_volumes
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "specs.md"
@@ -41,6 +42,7 @@ OF_MODULES = [
     test_specs_scheduling.SPECS,
     test_specs_serving.SPECS,
     test_specs_sets.SPECS,
+    test_specs_stateful.SPECS,
     test_specs_volumes.SPECS,
 ]
 
