@@ -5,26 +5,19 @@ Source: titles and behaviour of k8s.io/kubernetes/test/e2e/apps (1.36); nothing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import trio
-from simulated import Cluster, cluster
-from specs import Specs, scaled, until_observed, until_running
+from simulated import SAID, Cluster, cluster
+from specs import Specs, scaled, until_complete, until_observed, until_running
 from trio.testing import MockClock
+
+from kubetrio.machinery.timestamps import parse_time
 
 Object = dict[str, Any]
 SPECS = spec = Specs()
-
-
-def image(name: str) -> Object:
-    """A change of the image of a workload's pods."""
-    return {"template": {"spec": {"containers": [{"name": "c", "image": name}]}}}
-
-
-async def images(there: Cluster, app: str) -> list[str]:
-    """Images of the pods of an application."""
-    return [one["spec"]["containers"][0]["image"] for one in await there.all_of("Pod", app)]
 
 
 # ---------------------------------------------------------------------- ReplicaSet and its like
@@ -131,177 +124,294 @@ async def _controller_scale(there: Cluster) -> None:
 # ---------------------------------------------------------------------- Job
 
 
-async def _complete(there: Cluster, **job: Any) -> Object:
-    """Run a Job to completion; returns its status."""
-    await there.workload("Job", "j", **job)
-    await there.until_condition("Job", "j", "Complete")
-    status: Object = (await there.get("Job", "j"))["status"]
-    return status
+INDEX = "batch.kubernetes.io/job-completion-index"
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
+LONG = {"run-seconds": "100000"}
+SHORT = {"run-seconds": "5"}
+TWO_OF_FOUR: Object = {"parallelism": 2, "completions": 4, "backoffLimit": 6}
+INDEXED: Object = {"completionMode": "Indexed"}
+# A Job with a limit of failures for each index has none for all.
+BY_INDEX: Object = {**INDEXED, "parallelism": 2, "backoffLimitPerIndex": 1}
+
+
+def index_of(pod: Object) -> int:
+    """The completion index of a pod."""
+    return int(pod["metadata"]["annotations"][INDEX])
+
+
+def odd_fails(pod: Object) -> int:
+    """The exit code of a pod that fails where its index is odd."""
+    return index_of(pod) % 2
+
+
+class Once:
+    """The exit codes of a Job's containers that fail once, and for that leave a mark.
+
+    Args:
+        code: of the first one that exits.
+        each: whether the pods of each index have a mark of their own.
+    """
+
+    def __init__(self, code: int, *, each: bool) -> None:
+        self.code, self.each = code, each
+        self.first: dict[int, str] = {}
+
+    def __call__(self, pod: Object) -> int:
+        """The exit code of a pod."""
+        mark = index_of(pod) if self.each else 0
+        uid = pod["metadata"]["uid"]
+        return self.code if self.first.setdefault(mark, uid) == uid else 0
+
+
+async def until_reason(there: Cluster, type_: str, reason: str) -> None:
+    """Wait until a condition of the Job is true, which has a reason."""
+    assert (await there.until_condition("Job", "j", type_))["reason"] == reason
+
+
+async def status_of(there: Cluster) -> Object:
+    """The status of the Job."""
+    return (await there.get("Job", "j")).get("status") or {}
+
+
+async def assert_quiet(there: Cluster) -> None:
+    """The Job has no pods that are active, ready or on their way out, and says so."""
+    status = await status_of(there)
+    assert not status.get("active")
+    assert (status["ready"], status["terminating"]) == (0, 0)
+
+
+async def played(there: Cluster, type_: str, reason: str, code: Callable[[Object], int]) -> None:
+    """Have the pods exit with codes until the Job is over for a reason."""
+
+    async def over() -> object:
+        for pod in await there.all_of("Pod", "j"):
+            said = {f"{SAID}exit-code": str(code(pod))}
+            if pod["status"]["phase"] in ("Pending", "Running") and not (
+                said.items() <= pod["metadata"]["annotations"].items()
+            ):
+                await there.change("Pod", pod["metadata"]["name"], metadata={"annotations": said})
+        return (await there.condition("Job", "j", type_)).get("status") == "True"
+
+    await there.until(over)
+    await until_reason(there, type_, reason)
+
+
+async def phases(there: Cluster) -> list[str]:
+    """The phases of the pods of the Job."""
+    return [one["status"]["phase"] for one in await there.all_of("Pod", "j")]
+
+
+async def suspend(there: Cluster, *, whether: bool) -> None:
+    """Suspend the Job, or let it go on."""
+    await there.updated("Job", "j", lambda read: read["spec"].update(suspend=whether))
 
 
 @spec("Job should run a job to completion when tasks succeed")
 async def _job(there: Cluster) -> None:
-    status = await _complete(there, completions=4, parallelism=2)
-    assert status["succeeded"] == 4
-    assert len(await there.names("Pod", "j")) == 4
+    await there.workload("Job", "j", **TWO_OF_FOUR)
+    await until_complete(there, "j", 4)
+    assert await phases(there) == ["Succeeded"] * 4
 
 
 @spec("Job should run a job to completion with CPU requests")
 async def _job_cpu(there: Cluster) -> None:
-    status = await _complete(there, completions=90, parallelism=90,
-                             pods={"requests": {"cpu": "1"}})  # fmt: skip
-    assert status["succeeded"] == 90
+    node = await there.get("Node", "node-0")
+    share = int(0.2 * int(node["status"]["allocatable"]["cpu"]))
+    assert share
+    pods = {"requests": {"cpu": str(share)},
+            "nodeSelector": {"kubernetes.io/hostname": "node-0"}}  # fmt: skip
+    await there.workload("Job", "j", completions=90, parallelism=90, backoffLimit=0, pods=pods)
+    await until_complete(there, "j", 90)
+    assert await phases(there) == ["Succeeded"] * 90
 
 
 @spec("Job should not create pods when created in suspend state")
 async def _suspended(there: Cluster) -> None:
-    await there.workload("Job", "j", suspend=True)
+    await there.workload("Job", "j", suspend=True, **TWO_OF_FOUR)
     await there.until_condition("Job", "j", "Suspended")
     await trio.sleep(30)
     assert await there.names("Pod") == []
-    await there.change("Job", "j", spec={"suspend": False})
-    await there.until_condition("Job", "j", "Complete")
+    await suspend(there, whether=False)
+    await until_complete(there, "j", 4)
 
 
 @spec("Job should delete pods when suspended")
 async def _suspends(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
-    await there.until_ready("j", 2)
-    await there.change("Job", "j", spec={"suspend": True})
+    await there.workload("Job", "j", said=LONG, suspend=False, **TWO_OF_FOUR)
+    await until_running(there, "j", 2)
+    await suspend(there, whether=True)
     await there.until_ready("j", 0)
     assert (await there.condition("Job", "j", "Suspended"))["status"] == "True"
 
 
 @spec("Job should create pods for an Indexed job with completion indexes and specified hostname")
 async def _indexed(there: Cluster) -> None:
-    await _complete(there, completions=3, parallelism=3, completionMode="Indexed")
-    annotation = "batch.kubernetes.io/job-completion-index"
-    rows = sorted(
-        (one["metadata"]["annotations"][annotation], one["spec"]["hostname"])
-        for one in await there.all_of("Pod", "j")
-    )
-    assert rows == [("0", "j-0"), ("1", "j-1"), ("2", "j-2")]
+    await there.workload("Job", "j", **TWO_OF_FOUR, **INDEXED)
+    await until_complete(there, "j", 4)
+    pods = [one for one in await there.all_of("Pod", "j") if one["status"]["phase"] == "Succeeded"]
+    hosts = sorted((index_of(one), one["spec"]["hostname"]) for one in pods)
+    assert hosts == [(number, f"j-{number}") for number in range(4)]
 
 
-async def _by_policy(there: Cluster, rule: Object, *indexes: str) -> None:
-    """A Job with a success policy, of which pods with some indexes end."""
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, completions=4, parallelism=4,
-                         completionMode="Indexed", successPolicy={"rules": [rule]})  # fmt: skip
-    await there.until_ready("j", 4)
-    for one in await there.all_of("Pod", "j"):
-        if one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] in indexes:
-            await there.change(
-                "Pod", one["metadata"]["name"],
-                metadata={"annotations": {"simulation.kubetrio.io/run-seconds": "0"}},
-            )  # fmt: skip
-    await there.until_condition("Job", "j", "Complete")
-    condition = await there.condition("Job", "j", "SuccessCriteriaMet")
-    assert condition["reason"] == "SuccessPolicy"
-    status = (await there.get("Job", "j"))["status"]
-    assert status["completedIndexes"] == ",".join(indexes)
+@spec("Job should create pods with completion indexes for an Indexed Job")
+async def _indexes(there: Cluster) -> None:
+    await there.workload("Job", "j", **TWO_OF_FOUR, **INDEXED)
+    status = (await until_complete(there, "j", 4))["status"]
+    assert status["completedIndexes"] == "0-3"
+    labels = [one["metadata"]["labels"][INDEX] for one in await there.all_of("Pod", "j")]
+    assert sorted(labels) == ["0", "1", "2", "3"]
+
+
+# ---------------------------------------------------------------------- policies of Jobs
+
+
+async def _by_policy(there: Cluster, rule: Object, limit: int) -> None:
+    """A Job with a success policy, of which pods with odd indexes fail."""
+    await there.workload("Job", "j", said=SHORT, completions=5, parallelism=2, backoffLimit=limit,
+                         successPolicy={"rules": [rule]}, **INDEXED)  # fmt: skip
+    await played(there, "SuccessCriteriaMet", "SuccessPolicy", odd_fails)
+    await until_reason(there, "Complete", "SuccessPolicy")
+    status = await status_of(there)
+    assert (status["succeeded"], status["completedIndexes"]) == (1, "0")
+    await assert_quiet(there)
 
 
 @spec(
     "Job with successPolicy succeededIndexes rule should succeeded even when some indexes remain pending"  # noqa: E501
 )
 async def _policy_indexes(there: Cluster) -> None:
-    await _by_policy(there, {"succeededIndexes": "0"}, "0")
+    await _by_policy(there, {"succeededIndexes": "0"}, 6)
 
 
 @spec(
     "Job with successPolicy succeededCount rule should succeeded even when some indexes remain pending"  # noqa: E501
 )
 async def _policy_count(there: Cluster) -> None:
-    await _by_policy(there, {"succeededCount": 1}, "2")
+    await _by_policy(there, {"succeededCount": 1}, 2**31 - 1)
+
+
+@spec("Job with successPolicy should succeeded when all indexes succeeded")
+async def _policy_all(there: Cluster) -> None:
+    await there.workload("Job", "j", completions=2, parallelism=2, backoffLimit=6,
+                         successPolicy={"rules": [{"succeededCount": 2}]}, **INDEXED)  # fmt: skip
+    await until_reason(there, "SuccessCriteriaMet", "SuccessPolicy")
+    await until_reason(there, "Complete", "SuccessPolicy")
+    status = await status_of(there)
+    assert (status["succeeded"], status.get("failed") or 0) == (2, 0)
+    await assert_quiet(there)
+
+
+async def assert_indexes(there: Cluster, failed: str, completed: str, *counts: int) -> None:
+    """The Job says which indexes failed and completed, and how many pods."""
+    status = await status_of(there)
+    assert (status["failedIndexes"], status.get("completedIndexes") or "") == (failed, completed)
+    assert (status.get("failed") or 0, status.get("succeeded") or 0) == counts
 
 
 @spec("Job should execute all indexes despite some failing when using backoffLimitPerIndex")
 async def _per_index(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"exit-code": "1"}, completions=3, parallelism=3,
-                         completionMode="Indexed", backoffLimitPerIndex=1)  # fmt: skip
-    failed = await there.until_condition("Job", "j", "Failed")
-    assert failed["reason"] == "FailedIndexes"
-    assert (await there.get("Job", "j"))["status"]["failedIndexes"] == "0-2"
-    counts = {
-        one["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"]
-        for one in await there.all_of("Pod", "j")
-    }
-    assert counts == {"0", "1"}
+    await there.workload("Job", "j", said=SHORT, completions=4, **BY_INDEX)
+    await played(there, "Failed", "FailedIndexes", odd_fails)
+    await assert_indexes(there, "1,3", "0,2", 4, 2)
 
 
 @spec(
     "Job should terminate job execution when the number of failed indexes exceeds maxFailedIndexes"
 )
 async def _most_failed(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"exit-code": "1"}, completions=5, parallelism=2,
-                         completionMode="Indexed", backoffLimitPerIndex=0,
-                         maxFailedIndexes=1)  # fmt: skip
-    failed = await there.until_condition("Job", "j", "Failed")
-    assert failed["reason"] == "MaxFailedIndexesExceeded"
+    how = {**BY_INDEX, "parallelism": 1, "backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
+    await there.workload("Job", "j", said={"exit-code": "1"}, completions=4, **how)
+    await until_reason(there, "Failed", "MaxFailedIndexesExceeded")
+    await assert_indexes(there, "0", "", 1, 0)
 
 
 @spec("Job should mark indexes as failed when the FailIndex action is matched in podFailurePolicy")
 async def _fail_index(there: Cluster) -> None:
-    rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}}
-    await there.workload("Job", "j", said={"exit-code": "42"}, completions=2, parallelism=2,
-                         completionMode="Indexed", backoffLimitPerIndex=3,
-                         podFailurePolicy={"rules": [rule]})  # fmt: skip
-    await there.until_condition("Job", "j", "Failed")
-    assert len(await there.names("Pod", "j")) == 2
+    rule = {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [1]}}
+    await there.workload("Job", "j", said=SHORT, completions=2,
+                         podFailurePolicy={"rules": [rule]}, **BY_INDEX)  # fmt: skip
+    await played(there, "Failed", "FailedIndexes", odd_fails)
+    await assert_indexes(there, "1", "0", 1, 1)
+
+
+@spec("Job should record the failure-count in the Pod annotation when using backoffLimitPerIndex")
+async def _counted(there: Cluster) -> None:
+    await there.workload("Job", "j", said={"exit-code": "1"}, completions=2, **BY_INDEX)
+    await until_reason(there, "Failed", "FailedIndexes")
+    pods = await there.all_of("Pod", "j")
+    counts = sorted((index_of(one), one["metadata"]["annotations"][FAILURES]) for one in pods)
+    assert counts == [(0, "0"), (0, "1"), (1, "0"), (1, "1")]
+    await assert_indexes(there, "0,1", "", 4, 0)
 
 
 @spec("Job should allow to use the pod failure policy on exit code to fail the job early")
 async def _fail_early(there: Cluster) -> None:
-    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
-    await there.workload("Job", "j", said={"exit-code": "42"}, completions=4, parallelism=1,
-                         podFailurePolicy={"rules": [rule]})  # fmt: skip
-    failed = await there.until_condition("Job", "j", "Failed")
-    assert failed["reason"] == "PodFailurePolicy"
-    assert len(await there.names("Pod", "j")) == 1
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}
+    await there.workload("Job", "j", said=SHORT, podFailurePolicy={"rules": [rule]}, **TWO_OF_FOUR,
+                         pods={"nodeSelector": {"kubernetes.io/hostname": "node-0"}})  # fmt: skip
+    await played(there, "Failed", "PodFailurePolicy", Once(1, each=False))
+    assert sorted(await phases(there)).count("Failed") >= 1
+    assert len(await there.names("Pod", "j")) <= 2
+
+
+@spec("Job should allow to use a pod failure policy to ignore failure matching on exit code")
+async def _ignored(there: Cluster) -> None:
+    rule = {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}
+    await there.workload("Job", "j", said=SHORT, parallelism=3, completions=3, backoffLimit=2,
+                         podFailurePolicy={"rules": [rule]}, **INDEXED)  # fmt: skip
+    await played(there, "Complete", "CompletionsReached", Once(42, each=True))
+    assert (await until_complete(there, "j", 3))["status"].get("failed") in (None, 0)
+    assert len(await there.names("Pod", "j")) == 6
+
+
+# ---------------------------------------------------------------------- Jobs that fail or go
 
 
 @spec("Job should fail to exceed backoffLimit")
 async def _backoff(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"exit-code": "1"}, backoffLimit=1)
-    failed = await there.until_condition("Job", "j", "Failed")
-    assert failed["reason"] == "BackoffLimitExceeded"
-    assert len(await there.names("Pod", "j")) == 2
+    await there.workload("Job", "j", said={"exit-code": "1"}, parallelism=1, completions=1,
+                         backoffLimit=1)  # fmt: skip
+    await until_reason(there, "FailureTarget", "BackoffLimitExceeded")
+    await until_reason(there, "Failed", "BackoffLimitExceeded")
+    assert await phases(there) == ["Failed", "Failed"]
+    await assert_quiet(there)
 
 
 @spec("Job should fail when exceeds active deadline")
 async def _deadline(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "1000"}, activeDeadlineSeconds=5)
-    failed = await there.until_condition("Job", "j", "Failed")
-    assert failed["reason"] == "DeadlineExceeded"
+    await there.workload("Job", "j", said=LONG, activeDeadlineSeconds=1, **TWO_OF_FOUR)
+    await until_reason(there, "FailureTarget", "DeadlineExceeded")
+    await until_reason(there, "Failed", "DeadlineExceeded")
+    await assert_quiet(there)
     await there.until_ready("j", 0)
 
 
 @spec("Job should adopt matching orphans and release non-matching pods")
 async def _job_orphans(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
-    await there.until_ready("j", 2)
-    (pod, _) = await there.names("Pod", "j")
-    await there.change("Pod", pod, metadata={"ownerReferences": None})
+    made = await there.workload("Job", "j", said=LONG, **TWO_OF_FOUR)
+    (first, _) = await until_running(there, "j", 2)
+    pod, uid = first["metadata"]["name"], made["metadata"]["uid"]
 
-    async def owned() -> object:
-        return bool((await there.get("Pod", pod))["metadata"].get("ownerReferences"))
+    async def until_owner(wanted: str) -> None:
+        async def told() -> bool:
+            found = _owner(await there.get("Pod", pod))
+            assert found in ("", uid)
+            return found == wanted
 
-    await there.until(owned)
-    keys = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid",
-            "batch.kubernetes.io/job-name")  # fmt: skip
-    await there.change("Pod", pod, metadata={"labels": dict.fromkeys(keys)})
+        await there.until(told)
 
-    async def released() -> object:
-        return not (await there.get("Pod", pod))["metadata"].get("ownerReferences")
-
-    await there.until(released)
+    await until_owner(uid)
+    await there.updated("Pod", pod, lambda read: read["metadata"].pop("ownerReferences"))
+    await until_owner(uid)
+    await there.updated("Pod", pod, lambda read: read["metadata"].pop("labels"))
+    await until_owner("")
 
 
-@spec("Job should delete a job")
-async def _delete_job(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
-    await there.until_ready("j", 2)
-    await there.remove("Job", "j", propagationPolicy="Foreground")
+async def _deleted(there: Cluster, policy: str) -> None:
+    """Delete a Job whose pods run; they go, too."""
+    await there.workload("Job", "j", said=LONG, **TWO_OF_FOUR)
+    await until_running(there, "j", 2)
+    await there.remove("Job", "j", propagationPolicy=policy)
 
     async def gone() -> object:
         return await there.find("Job", "j") is None and not await there.names("Pod", "j")
@@ -309,133 +419,105 @@ async def _delete_job(there: Cluster) -> None:
     await there.until(gone)
 
 
-@spec(
-    "Job should recreate pods only after they have failed if pod replacement policy is set to Failed"  # noqa: E501
-)
-async def _replacement(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000", "stop-seconds": "1000"},
-                         podReplacementPolicy="Failed")  # fmt: skip
-    await there.until_ready("j", 1)
-    (pod,) = await there.names("Pod", "j")
-    await there.remove("Pod", pod)
-    await trio.sleep(10)
-    assert await there.names("Pod", "j") == [pod]
-    assert (await there.get("Job", "j"))["status"]["terminating"] == 1
-
-    async def replaced() -> object:
-        return pod not in await there.names("Pod", "j") and len(await there.ready("j")) == 1
-
-    await there.until(replaced)
-
-
-@spec("Job should update the status ready field")
-async def _ready_field(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
-
-    async def ready() -> object:
-        return (await there.get("Job", "j"))["status"].get("ready") == 2
-
-    await there.until(ready)
-    await there.change("Job", "j", spec={"suspend": True})
-
-    async def none() -> object:
-        return (await there.get("Job", "j"))["status"].get("ready") == 0
-
-    await there.until(none)
-
-
-@spec("Job should allow to delegate reconciliation to external controller")
-async def _managed(there: Cluster) -> None:
-    await there.workload("Job", "j", managedBy="example.com/mine")
-    await trio.sleep(30)
-    assert await there.names("Pod") == []
-    assert not (await there.get("Job", "j")).get("status")
-
-
-@spec("TTLAfterFinished job should be deleted once it finishes after TTL seconds")
-async def _ttl(there: Cluster) -> None:
-    await there.workload("Job", "j", ttlSecondsAfterFinished=10)
-    await there.until_condition("Job", "j", "Complete")
-
-    async def gone() -> object:
-        return await there.find("Job", "j") is None
-
-    await there.until(gone, 30)
-
-
-async def _failing(there: Cluster, restarts: str) -> None:
-    """Pods fail at first and succeed later."""
-    await there.workload("Job", "j", said={"exit-code": "1", "run-seconds": "5"}, completions=2,
-                         parallelism=2, backoffLimit=50,
-                         pods={"restartPolicy": restarts})  # fmt: skip
-    await trio.sleep(20)
-    well = {"annotations": {"simulation.kubetrio.io/exit-code": "0"}}
-
-    async def complete() -> object:
-        for one in await there.all_of("Pod", "j"):
-            if one["status"]["phase"] in ("Pending", "Running"):
-                await there.change("Pod", one["metadata"]["name"], metadata=well)
-        return (await there.condition("Job", "j", "Complete")).get("status") == "True"
-
-    await there.until(complete)
-
-
-@spec("Job should run a job to completion when tasks sometimes fail and are locally restarted")
-async def _restarted(there: Cluster) -> None:
-    await _failing(there, "OnFailure")
-    assert len(await there.names("Pod", "j")) == 2
-    counts = [one["status"]["containerStatuses"][0]["restartCount"]
-              for one in await there.all_of("Pod", "j")]  # fmt: skip
-    assert all(counts)
-
-
-@spec("Job should run a job to completion when tasks sometimes fail and are not locally restarted")
-async def _not_restarted(there: Cluster) -> None:
-    await _failing(there, "Never")
-    assert len(await there.names("Pod", "j")) > 2
-
-
-@spec("Job should allow to use a pod failure policy to ignore failure matching on exit code")
-async def _ignored(there: Cluster) -> None:
-    rule = {"action": "Ignore", "onExitCodes": {"operator": "In", "values": [42]}}
-    await there.workload("Job", "j", said={"exit-code": "42", "run-seconds": "1"}, backoffLimit=0,
-                         podFailurePolicy={"rules": [rule]})  # fmt: skip
-    await trio.sleep(60)
-    assert not await there.condition("Job", "j", "Failed")
-    assert not (await there.get("Job", "j"))["status"].get("failed")
-
-
-@spec("Job should create pods with completion indexes for an Indexed Job")
-async def _indexes(there: Cluster) -> None:
-    status = await _complete(there, completions=4, parallelism=2, completionMode="Indexed")
-    assert (status["succeeded"], status["completedIndexes"]) == (4, "0-3")
-
-
-@spec("Job with successPolicy should succeeded when all indexes succeeded")
-async def _policy_all(there: Cluster) -> None:
-    status = await _complete(there, completions=2, parallelism=2, completionMode="Indexed",
-                             successPolicy={"rules": [{"succeededCount": 2}]})  # fmt: skip
-    assert status["completedIndexes"] == "0,1"
-
-
-@spec("Job should record the failure-count in the Pod annotation when using backoffLimitPerIndex")
-async def _counted(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"exit-code": "1"}, completions=2, parallelism=2,
-                         completionMode="Indexed", backoffLimitPerIndex=2)  # fmt: skip
-    await there.until_condition("Job", "j", "Failed")
-    counts = sorted(
-        one["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"]
-        for one in await there.all_of("Pod", "j")
-    )
-    assert counts == ["0", "0", "1", "1", "2", "2"]
+@spec("Job should delete a job")
+async def _delete_job(there: Cluster) -> None:
+    await _deleted(there, "Foreground")
 
 
 @spec("Job should remove pods when job is deleted")
 async def _pods_too(there: Cluster) -> None:
-    await there.workload("Job", "j", said={"run-seconds": "100000"}, parallelism=2, completions=2)
-    await there.until_ready("j", 2)
-    await there.remove("Job", "j", propagationPolicy="Background")
-    await there.until_ready("j", 0)
+    await _deleted(there, "Background")
+
+
+@spec(
+    "Job should recreate pods only after they have failed if pod replacement policy is set to Failed"  # noqa: E501
+)
+async def _replacement(there: Cluster) -> None:
+    await there.workload("Job", "j", said={**LONG, "stop-seconds": "5", "stop-code": "143"},
+                         parallelism=1, completions=1, backoffLimit=1,
+                         podReplacementPolicy="Failed")  # fmt: skip
+    ((pod),) = await until_running(there, "j", 1)
+    await there.remove("Pod", pod["metadata"]["name"])
+
+    async def until_counted(active: int, failed: int, terminating: int) -> None:
+        async def counted() -> object:
+            status = await status_of(there)
+            found = [status.get(one) or 0 for one in ("active", "failed", "terminating")]
+            return found == [active, failed, terminating]
+
+        await there.until(counted)
+
+    await until_counted(0, 0, 1)
+    assert await there.names("Pod", "j") == [pod["metadata"]["name"]]
+    await until_counted(1, 1, 0)
+
+
+@spec("Job should update the status ready field")
+async def _ready_field(there: Cluster) -> None:
+    await there.workload("Job", "j", said=LONG, suspend=True, **TWO_OF_FOUR)
+
+    async def until_number(number: int) -> None:
+        async def ready() -> object:
+            return (await status_of(there)).get("ready") == number
+
+        await there.until(ready)
+
+    await until_number(0)
+    await suspend(there, whether=False)
+    await until_number(2)
+    await suspend(there, whether=True)
+    await until_number(0)
+
+
+@spec("Job should allow to delegate reconciliation to external controller")
+async def _managed(there: Cluster) -> None:
+    await there.workload("Job", "j", managedBy="example.com/custom-job-controller", **TWO_OF_FOUR)
+    for _ in range(30):
+        assert await status_of(there) == {}
+        await trio.sleep(1)
+    assert await there.names("Pod") == []
+
+
+@spec("TTLAfterFinished job should be deleted once it finishes after TTL seconds")
+async def _ttl(there: Cluster) -> None:
+    written = there.written("Job", "j", parallelism=1, completions=1, backoffLimit=2,
+                            ttlSecondsAfterFinished=10)  # fmt: skip
+    written["metadata"]["finalizers"] = ["example.com/kept"]
+    await there.client.create(written)
+    over = await there.until_condition("Job", "j", "Complete")
+
+    async def deleting() -> object:
+        return (await there.get("Job", "j"))["metadata"].get("deletionTimestamp")
+
+    await there.until(deleting, 30)
+    stamp = (await there.get("Job", "j"))["metadata"]["deletionTimestamp"]
+    assert parse_time(stamp) >= parse_time(over["lastTransitionTime"]) + 10
+    await there.change("Job", "j", metadata={"finalizers": None})
+    assert await there.find("Job", "j") is None
+
+
+@spec("Job should run a job to completion when tasks sometimes fail and are locally restarted")
+async def _restarted(there: Cluster) -> None:
+    said = {**SHORT, "exit-code": "1"}
+    await there.workload("Job", "j", said=said, pods={"restartPolicy": "OnFailure"}, **TWO_OF_FOUR)
+
+    def restarts(pod: Object) -> int:
+        statuses = pod["status"].get("containerStatuses") or ()
+        return sum(one["restartCount"] for one in statuses)
+
+    await played(there, "Complete", "CompletionsReached", lambda pod: int(not restarts(pod)))
+    await until_complete(there, "j", 4)
+    pods = await there.all_of("Pod", "j")
+    assert [restarts(one) for one in pods] == [1] * 4
+
+
+@spec("Job should run a job to completion when tasks sometimes fail and are not locally restarted")
+async def _not_restarted(there: Cluster) -> None:
+    await there.workload("Job", "j", said=SHORT, **TWO_OF_FOUR)
+    await played(there, "SuccessCriteriaMet", "CompletionsReached", Once(1, each=False))
+    await until_complete(there, "j", 4)
+    await assert_quiet(there)
+    assert sorted(await phases(there)) == ["Failed", *["Succeeded"] * 4]
 
 
 # ---------------------------------------------------------------------- PodDisruptionBudget
