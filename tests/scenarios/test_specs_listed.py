@@ -16,6 +16,7 @@ import test_specs_jobs
 import test_specs_lives
 import test_specs_machinery
 import test_specs_nodes
+import test_specs_predicates
 import test_specs_scaling
 import test_specs_scheduling
 import test_specs_serving
@@ -38,6 +39,7 @@ OF_MODULES = [
     test_specs_lives.SPECS,
     test_specs_machinery.SPECS,
     test_specs_nodes.SPECS,
+    test_specs_predicates.SPECS,
     test_specs_scaling.SPECS,
     test_specs_scheduling.SPECS,
     test_specs_serving.SPECS,

@@ -22,214 +22,6 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 TAINT = {"key": "evict", "value": "yes", "effect": "NoExecute"}
 
 
-# ---------------------------------------------------------------------- predicates
-
-
-@spec("SchedulerPredicates validates resource limits of pods that are allowed to run")
-async def _cpu(there: Cluster) -> None:
-    for number in range(2):
-        await there.pod(f"fill-{number}", requests={"cpu": "20"})
-        await there.placed(f"fill-{number}")
-    await there.pod("more", requests={"cpu": "20"})
-    assert "Insufficient cpu" in await there.refused("more")
-
-
-@spec(
-    "SchedulerPredicates validates local ephemeral storage resource limits of pods that are allowed to run"  # noqa: E501
-)
-async def _storage(there: Cluster) -> None:
-    await there.pod("big", requests={"ephemeral-storage": "300Gi"})
-    assert "Insufficient ephemeral-storage" in await there.refused("big")
-
-
-@spec("SchedulerPredicates validates that NodeSelector is respected if not matching")
-async def _no_selector(there: Cluster) -> None:
-    await there.pod("p", nodeSelector={"label": "none"})
-    assert "didn't match Pod's node affinity/selector" in await there.refused("p")
-
-
-@spec("SchedulerPredicates validates that NodeSelector is respected if matching")
-async def _selector(there: Cluster) -> None:
-    await there.change("Node", "node-1", metadata={"labels": {"label": "one"}})
-    await there.pod("p", nodeSelector={"label": "one"})
-    assert await there.placed("p") == "node-1"
-
-
-def affine(key: str, *values: str) -> Object:
-    """Affinity to nodes with a label."""
-    row = {"key": key, "operator": "In", "values": list(values)}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [row]}]}
-    return {"nodeAffinity": {REQUIRED: terms}}
-
-
-@spec("SchedulerPredicates validates that NodeAffinity is respected if not matching")
-async def _no_affinity(there: Cluster) -> None:
-    await there.pod("p", affinity=affine("foo", "bar", "value2"))
-    assert "didn't match Pod's node affinity/selector" in await there.refused("p")
-
-
-@spec("SchedulerPredicates validates that required NodeAffinity setting is respected if matching")
-async def _affinity(there: Cluster) -> None:
-    await there.pod("p", affinity=affine(HOST, "node-1"))
-    assert await there.placed("p") == "node-1"
-
-
-async def _tainted(there: Cluster) -> None:
-    """All nodes have a taint."""
-    for name in ("node-0", "node-1"):
-        taint = {**TAINT, "effect": "NoSchedule"}
-        await there.change("Node", name, spec={"taints": [taint]})
-
-
-@spec("SchedulerPredicates validates that taints-tolerations is respected if matching")
-async def _tolerated(there: Cluster) -> None:
-    await _tainted(there)
-    await there.pod("p", tolerations=[{**TAINT, "effect": "NoSchedule"}])
-    await there.placed("p")
-
-
-@spec("SchedulerPredicates validates that taints-tolerations is respected if not matching")
-async def _untolerated(there: Cluster) -> None:
-    await _tainted(there)
-    await there.pod("p")
-    assert "untolerated taint" in await there.refused("p")
-    await there.change("Node", "node-0", spec={"taints": None})
-    assert await there.placed("p") == "node-0"
-
-
-def port(number: int, **more: str) -> list[Object]:
-    """A port of the node."""
-    return [{"containerPort": number, "hostPort": number, **more}]
-
-
-@spec(
-    "SchedulerPredicates validates that there is no conflict between pods with same hostPort but different hostIP and protocol"  # noqa: E501
-)
-async def _no_conflict(there: Cluster) -> None:
-    where = {"nodeSelector": {HOST: "node-0"}}
-    await there.pod("a", ports=port(54321, hostIP="127.0.0.1"), **where)
-    await there.pod("b", ports=port(54321, hostIP="127.0.0.2"), **where)
-    await there.pod("c", ports=port(54321, hostIP="127.0.0.2", protocol="UDP"), **where)
-    assert [await there.placed(one) for one in "abc"] == ["node-0"] * 3
-
-
-@spec(
-    "SchedulerPredicates validates that there exists conflict between pods with same hostPort and protocol but one using 0.0.0.0 hostIP"  # noqa: E501
-)
-async def _conflict(there: Cluster) -> None:
-    where = {"nodeSelector": {HOST: "node-0"}}
-    await there.pod("a", ports=port(54322), **where)
-    await there.placed("a")
-    await there.pod("b", ports=port(54322, hostIP="127.0.0.1"), **where)
-    assert "didn't have free ports" in await there.refused("b")
-
-
-@spec("SchedulerPredicates validates 4 pods with MaxSkew=1 are evenly distributed into 2 nodes")
-async def _even(there: Cluster) -> None:
-    constraint = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule",
-                  "labelSelector": {"matchLabels": {"app": "w"}}}  # fmt: skip
-    pods = {"topologySpreadConstraints": [constraint]}
-    await there.workload("ReplicaSet", "w", replicas=4, pods=pods)
-    await there.until_ready("w", 4)
-    nodes = [one["spec"]["nodeName"] for one in await there.all_of("Pod", "w")]
-    assert (nodes.count("node-0"), nodes.count("node-1")) == (2, 2)
-
-
-@spec("SchedulerPredicates validates Pods with non-empty schedulingGates are blocked on scheduling")
-async def _gates(there: Cluster) -> None:
-    gates = {"schedulingGates": [{"name": "foo"}, {"name": "bar"}]}
-    await there.workload("ReplicaSet", "w", replicas=3, pods=gates)
-    await trio.sleep(10)
-    pods = await there.all_of("Pod", "w")
-    assert [one["spec"].get("nodeName") for one in pods] == [None] * 3
-    reasons = {one["status"]["conditions"][0]["reason"] for one in pods}
-    assert reasons == {"SchedulingGated"}
-    for one in pods:
-        await there.change("Pod", one["metadata"]["name"], spec={"schedulingGates": None})
-    await there.until_ready("w", 3)
-
-
-# ---------------------------------------------------------------------- preemption
-
-
-async def priorities(there: Cluster) -> None:
-    """Two classes."""
-    await there.make("PriorityClass", "low", value=1)
-    await there.make("PriorityClass", "high", value=1000)
-
-
-async def fill(there: Cluster, **more: Any) -> None:
-    """Fill both nodes with pods of low priority."""
-    await priorities(there)
-    for number in range(2):
-        await there.pod(f"low-{number}", priorityClassName="low", requests={"cpu": "20"},
-                        nodeSelector={HOST: f"node-{number}"}, **more)  # fmt: skip
-        await there.placed(f"low-{number}")
-
-
-@spec("SchedulerPreemption validates basic preemption works")
-async def _preempts(there: Cluster) -> None:
-    await fill(there)
-    await there.pod("high", priorityClassName="high", requests={"cpu": "20"})
-    await there.placed("high")
-    left = [name for name in await there.names("Pod") if name.startswith("low")]
-    assert len(left) == 1
-
-
-@spec("SchedulerPreemption validates lower priority pod preemption by critical pod")
-async def _critical(there: Cluster) -> None:
-    await fill(there)
-    await there.pod("critical", priorityClassName="system-cluster-critical",
-                    requests={"cpu": "20"})  # fmt: skip
-    await there.placed("critical")
-
-
-@spec("SchedulerPreemption validates pod disruption condition is added to the preempted pod")
-async def _told(there: Cluster) -> None:
-    await priorities(there)
-    await there.pod("low", priorityClassName="low", requests={"cpu": "20"},
-                    nodeSelector={HOST: "node-0"}, said={"stop-seconds": "20"})  # fmt: skip
-    await there.placed("low")
-    await trio.sleep(5)
-    await there.pod("high", priorityClassName="high", requests={"cpu": "20"},
-                    nodeSelector={HOST: "node-0"})  # fmt: skip
-
-    async def told() -> object:
-        condition = await there.condition("Pod", "low", "DisruptionTarget")
-        return condition.get("reason") == "PreemptionByScheduler"
-
-    await there.until(told, 30)
-    assert await there.placed("high") == "node-0"
-
-
-@spec("PreemptionExecutionPath runs ReplicaSets to verify preemption running path")
-async def _sets(there: Cluster) -> None:
-    await priorities(there)
-    where = {"requests": {"cpu": "5"}, "nodeSelector": {HOST: "node-0"}}
-    await there.workload(
-        "ReplicaSet", "low", replicas=5, pods={"priorityClassName": "low", **where}
-    )
-    await there.until_ready("low", 5)
-    await there.workload("ReplicaSet", "top", replicas=4,
-                         pods={"priorityClassName": "high", **where})  # fmt: skip
-    await there.until_ready("top", 4)
-    assert len(await there.ready("low")) == 2
-
-
-@spec("SchedulerPreemption validates proper pods are preempted")
-async def _proper(there: Cluster) -> None:
-    await priorities(there)
-    await there.make("PriorityClass", "middle", value=100)
-    for name, kind in (("a", "low"), ("b", "middle")):
-        await there.pod(name, priorityClassName=kind, requests={"cpu": "15"},
-                        nodeSelector={HOST: "node-0"})  # fmt: skip
-        await there.placed(name)
-    await there.pod("c", priorityClassName="high", requests={"cpu": "15"},
-                    nodeSelector={HOST: "node-0"})  # fmt: skip
-    await there.placed("c")
-    assert await there.names("Pod") == ["b", "c"]
-
-
 # ---------------------------------------------------------------------- priorities, zones
 
 
@@ -306,7 +98,8 @@ async def on_first(there: Cluster, name: str, *tolerations: Object) -> None:
 
 async def taint(there: Cluster) -> None:
     """Taint the first node."""
-    await there.change("Node", "node-0", spec={"taints": [TAINT]})
+    changed = await there.change("Node", "node-0", spec={"taints": [TAINT]})
+    assert TAINT.items() <= changed["spec"]["taints"][0].items()
 
 
 async def until_gone(there: Cluster, name: str, limit_s: float = 60) -> None:
@@ -364,16 +157,18 @@ async def _cancels(there: Cluster) -> None:
     "NoExecuteTaintManager Single Pod pods evicted from tainted nodes have pod disruption condition"
 )
 async def _condition(there: Cluster) -> None:
-    await there.pod("p", nodeSelector={HOST: "node-0"}, said={"stop-seconds": "20"})
-    await there.placed("p")
-    await trio.sleep(5)
+    await on_first(there, "p")
+    await there.change("Pod", "p", metadata={"finalizers": ["example.com/held"]})
     await taint(there)
 
-    async def told() -> object:
-        condition = await there.condition("Pod", "p", "DisruptionTarget")
-        return condition.get("reason") == "DeletionByTaintManager"
+    async def terminating() -> object:
+        return (await there.get("Pod", "p"))["metadata"].get("deletionTimestamp")
 
-    await there.until(told, 30)
+    await there.until(terminating, 75)
+    condition = await there.condition("Pod", "p", "DisruptionTarget")
+    assert (condition["status"], condition["reason"]) == ("True", "DeletionByTaintManager")
+    await there.change("Pod", "p", metadata={"finalizers": None})
+    await until_gone(there, "p")
 
 
 @spec("NoExecuteTaintManager Multiple Pods only evicts pods without tolerations from tainted nodes")
@@ -382,7 +177,8 @@ async def _only(there: Cluster) -> None:
     await on_first(there, "q", stands())
     await taint(there)
     await until_gone(there, "p")
-    assert await there.find("Pod", "q") is not None
+    await trio.sleep(65)
+    assert "deletionTimestamp" not in (await there.get("Pod", "q"))["metadata"]
 
 
 @spec("NoExecuteTaintManager Multiple Pods evicts pods with minTolerationSeconds")
