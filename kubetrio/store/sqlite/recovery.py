@@ -81,7 +81,6 @@ def open_writer(
         connection.close()
         writer = make(path)
         with writer.given_up_on_failure():
-            see_floor(path, writer.compacted, writer.revision)
             _catch_up(path, writer, noted, stays=journals)
             if unclean and not logged and noted is None:
                 LOG.warning(
@@ -161,6 +160,7 @@ def _create(
 
 def _catch_up(path: Path, writer: Writer, noted: Noted | None, *, stays: bool) -> None:
     """Write what the journal has, unless the database would lack what was answered all the same."""
+    see_floor(path, writer.compacted, writer.revision)
     place = beside(path)
     journaled = read(place)
     if journaled is None or not journaled.records:
