@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import trio
@@ -109,11 +110,13 @@ async def _open_site(server: Harness, recorder: Recorder, trial: Trial) -> Async
     """Make a server ready, and run the operator for as long as a block lasts."""
     await _prepare(server, trial)
     before = await stored(server.api.storage.store)
-    processes = Processes(trial.program, environment(os.environ, _kubeconfig(server)))
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(processes.run)
-        yield _Site(server, recorder, processes, before)
-        nursery.cancel_scope.cancel()
+    with TemporaryDirectory(prefix="kubetrio-", ignore_cleanup_errors=True) as folder:
+        env = environment(os.environ, _kubeconfig(server), folder)
+        processes = Processes(trial.program, env)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(processes.run)
+            yield _Site(server, recorder, processes, before)
+            nursery.cancel_scope.cancel()
 
 
 class _Site:

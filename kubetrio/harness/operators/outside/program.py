@@ -35,18 +35,20 @@ class Program:
     log: Path | None = None
 
 
-def environment(environ: Mapping[str, str], kubeconfig: Path) -> dict[str, str]:
+def environment(environ: Mapping[str, str], kubeconfig: Path, temporary: str) -> dict[str, str]:
     """Environment of a process whose server is that of a kubeconfig.
 
     Args:
         environ: of this process.
         kubeconfig: the file.
+        temporary: path of the directory for its temporary files, which a process that is killed
+            does not remove.
     """
     inside = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
     variables = {name: value for name, value in environ.items() if name not in inside}
     for name in ("NO_PROXY", "no_proxy"):
         variables[name] = f"{variables[name]},{LOCAL}" if variables.get(name) else LOCAL
-    return {**variables, "KUBECONFIG": str(kubeconfig)}
+    return {**variables, "KUBECONFIG": str(kubeconfig), "TMPDIR": temporary}
 
 
 class Processes:

@@ -65,6 +65,22 @@ def maps(objects: object) -> list[str]:
     ]
 
 
+def test_temporary_files_go_with_the_server(tmp_path: Path) -> None:
+    """The client keeps its certificate and key in files, and has no time to remove them."""
+    script = tmp_path / "keeping.py"
+    told = tmp_path / "told"
+    script.write_text(
+        "import pathlib, tempfile\n"
+        "kept = tempfile.NamedTemporaryFile(delete=False)\n"
+        f"pathlib.Path({str(told)!r}).write_text(kept.name)\n" + NOTES
+    )
+    program = Program(words=(sys.executable, str(script)))
+    attempt(Trial(program=program, plan=Plan(), pace=Pace(quiet_s=0.5, limit_s=4, patience_s=10)))
+    kept = Path(told.read_text())
+    assert kept.parent.name.startswith("kubetrio-")
+    assert not kept.parent.exists()
+
+
 def test_faults_deaths_and_states(tmp_path: Path) -> None:
     """A fault holds until the end, and the operator goes on after its death."""
     run = tried(

@@ -18,14 +18,15 @@ from kubetrio.harness.operators.outside.program import (
 
 
 def test_environment() -> None:
-    """The kubeconfig, no proxy for it, and nothing of a cluster that this process is in."""
+    """The kubeconfig, no proxy for it, a place for files, and nothing of the cluster around."""
     given = {"PATH": "/bin", "KUBERNETES_SERVICE_HOST": "10.0.0.1", "NO_PROXY": "a.example"}
-    made = environment(given, Path("/tmp/k"))
+    made = environment(given, Path("/tmp/k"), "/tmp/t")
     assert made == {
         "PATH": "/bin",
         "NO_PROXY": "a.example,127.0.0.1",
         "no_proxy": "127.0.0.1",
         "KUBECONFIG": "/tmp/k",
+        "TMPDIR": "/tmp/t",
     }
 
 
