@@ -164,6 +164,8 @@ def _hunted(options: argparse.Namespace) -> Report:
         if error.name != "hypothesis":
             raise
         raise Failure(f"{NAME} needs hypothesis: pip install hypothesis") from error
+    from hypothesis.errors import InvalidArgument
+
     from kubetrio.harness.operators.outside.crew import CrewError, open_crew, usual_jobs
 
     if shutil.which(options.program[0]) is None:
@@ -182,6 +184,9 @@ def _hunted(options: argparse.Namespace) -> Report:
                 return hunt.run() if plan is None else hunt.repeat(plan)
         except (HuntError, CrewError) as error:
             raise Failure(str(error)) from error
+        except InvalidArgument as error:  # a minimum above its maximum
+            reason = str(error).split("\n")[0]
+            raise Failure(f"no object fits the schema: {reason}; --objects gives some") from error
 
 
 @contextmanager

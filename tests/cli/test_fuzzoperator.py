@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random  # noqa: TID251  (seeded)
 import shlex
 import signal
 from collections.abc import Iterator
@@ -15,9 +16,11 @@ import yaml
 from kubetrio.cli import fuzzoperator, main
 from kubetrio.harness.operators.calls import OPERATOR, Call, Place
 from kubetrio.harness.operators.oracles import Finding
+from kubetrio.harness.operators.outside.drawing import drawn
 from kubetrio.harness.operators.outside.report import Found, Report
 from kubetrio.harness.operators.outside.trials import Attempt, Pace
 from kubetrio.harness.operators.plans import Plan
+from kubetrio.harness.operators.subjects import Subject
 from kubetrio.harness.script import Request
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "fuzz-any-operator.md"
@@ -176,3 +179,24 @@ def test_objects_are_taken_from_manifests(crd: Path, tmp_path: Path) -> None:
     request = about.create("a", {**sample, "metadata": {}})
     assert request.path == "/apis/example.com/v1/namespaces/default/shelves"
     assert "'books': 2" in repr(about.bodies)
+
+
+def test_a_schema_that_no_object_fits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], crd: Path
+) -> None:
+    """A minimum above its maximum is told in a line, and not as a traceback."""
+    crd.write_text(DEFINITION.replace("minimum: 0", "minimum: 5"))
+    monkeypatch.setattr(fuzzoperator, "_states", lambda *_: ())
+
+    class Drawing:
+        def __init__(self, _options: Any, _crew: Any, about: Subject, *_: Any) -> None:
+            self._about = about
+
+        def run(self) -> None:
+            drawn(self._about.bodies, 1, random.Random(0))
+
+    monkeypatch.setattr(fuzzoperator, "_hunt", Drawing)
+    assert main(["fuzz-operator", "--crd", str(crd), "--jobs", "1", "--", "true"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kubetrio: no object fits the schema: ")
+    assert said.endswith("; --objects gives some\n")
