@@ -62,8 +62,7 @@ def open_writer(
         journals: whether a journal is begun then.
 
     Raises:
-        DatabaseUnusable: foreign, corrupt, newer, or without what was answered; the file is as it
-            was.
+        DatabaseUnusable: foreign, corrupt, newer, or without what was answered; the file stays.
         OSError: the directory cannot be written.
     """
     log = path.with_name(path.name + "-wal")
