@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import trio
-from simulated import Cluster, cluster
+from simulated import Cluster, cluster, revision
 from specs import Specs
 from trio.testing import MockClock
+
+from kubetrio.machinery.status import ApiError
 
 Object = dict[str, Any]
 SPECS = spec = Specs()
@@ -74,17 +76,51 @@ async def _controller_zones(there: Cluster) -> None:
     await _zones(there, "ReplicationController")
 
 
+def three(cpu: str, memory: str, storage: str) -> Object:
+    """Amounts of a container, without those that are empty."""
+    found = {"cpu": cpu, "memory": memory, "ephemeral-storage": storage}
+    return {name: amount for name, amount in found.items() if amount}
+
+
+async def made(there: Cluster, name: str, requests: Object, limits: Object) -> Object:
+    """Make a pod; returns the resources that its container has then."""
+    resources = {"requests": requests, "limits": limits}
+    containers = [{"name": "c", "image": "pause", "resources": resources}]
+    pod = await there.make("Pod", name, spec={"containers": containers})
+    return dict(pod["spec"]["containers"][0]["resources"])
+
+
 @spec(
     "LimitRange should create a LimitRange with defaults and ensure pod has those defaults applied."
 )
 async def _limits(there: Cluster) -> None:
-    row = {"type": "Container", "defaultRequest": {"cpu": "100m"}, "default": {"cpu": "500m"},
-           "max": {"cpu": "1"}}  # fmt: skip
-    await there.make("LimitRange", "l", spec={"limits": [row]})
-    await trio.sleep(2)
-    await there.pod("p")
-    resources = (await there.get("Pod", "p"))["spec"]["containers"][0]["resources"]
-    assert resources == {"requests": {"cpu": "100m"}, "limits": {"cpu": "500m"}}
+    kind = "LimitRange"
+    most, usual = three("500m", "500Mi", "500Gi"), three("100m", "200Mi", "200Gi")
+    row = {"type": "Container", "min": three("50m", "100Mi", "100Gi"), "max": most,
+           "default": most, "defaultRequest": usual}  # fmt: skip
+    since = await there.now(kind, "time=now")
+    await there.make(kind, "l", metadata={"labels": {"time": "now"}}, spec={"limits": [row]})
+    await there.until_event(kind, since, lambda type_, _: type_ == "ADDED", selector="time=now")
+    (stored,) = (await there.get(kind, "l"))["spec"]["limits"]
+    assert (stored["default"], stored["defaultRequest"]) == (most, usual)
+    assert await made(there, "none", {}, {}) == {"requests": usual, "limits": most}
+    partly = await made(there, "part", three("", "150Mi", "150Gi"), three("300m", "", ""))
+    assert partly == {"requests": three("300m", "150Mi", "150Gi"),
+                      "limits": three("300m", "500Mi", "500Gi")}  # fmt: skip
+    little, much = three("10m", "50Mi", "50Gi"), three("600m", "600Mi", "600Gi")
+    with pytest.raises(ApiError, match="minimum"):
+        await made(there, "little", little, {})
+    with pytest.raises(ApiError, match=r"must be less than or equal to|maximum"):
+        await made(there, "much", much, {})
+    least = three("9m", "49Mi", "49Gi")
+    await there.updated(kind, "l", lambda read: read["spec"]["limits"][0].update(min=least))
+    assert (await there.get(kind, "l"))["spec"]["limits"][0]["min"] == least
+    await made(there, "little", little, {})
+    with pytest.raises(ApiError, match=r"must be less than or equal to|maximum"):
+        await made(there, "much", much, {})
+    await there.remove(kind, "l", gracePeriodSeconds=30)
+    assert await there.names(kind) == []
+    assert (await made(there, "much", much, {}))["requests"] == much
 
 
 # ---------------------------------------------------------------------- taints of nodes
@@ -193,14 +229,25 @@ async def _least(there: Cluster) -> None:
 
 @spec("Node Lifecycle should run through the lifecycle of a node")
 async def _lifecycle(there: Cluster) -> None:
-    await there.make("Node", "made", status={"phase": "Running"})
-    await there.change("Node", "made", metadata={"labels": {"e2e": "patched"}})
-    await there.change("Node", "made", "status", status={"phase": "Terminated"})
-    found = await there.get("Node", "made")
-    assert found["metadata"]["labels"]["e2e"] == "patched"
-    assert found["status"]["phase"] == "Terminated"
+    ready = {"type": "Ready", "status": "True", "reason": "E2E", "message": "Set from a test"}
+    created = await there.make("Node", "made", spec={"unschedulable": True},
+                               status={"phase": "Running", "conditions": [ready]})  # fmt: skip
+    assert created["metadata"]["name"] == "made"
+    assert (await there.get("Node", "made"))["metadata"]["uid"] == created["metadata"]["uid"]
+    patched = await there.patch("Node", "made", {"metadata": {"labels": {"made": "patched"}}})
+    assert patched["metadata"]["labels"]["made"] == "patched"
+    assert revision(patched) > revision(created)
+    assert len(await there.chosen("Node", "made=patched")) == 1
+    updated = await there.updated(
+        "Node", "made", lambda read: read["metadata"]["labels"].update(made="updated")
+    )
+    assert updated["metadata"]["labels"]["made"] == "updated"
     await there.remove("Node", "made")
-    assert await there.find("Node", "made") is None
+
+    async def gone() -> object:
+        return await there.find("Node", "made") is None
+
+    await there.until(gone, 180)
 
 
 # ---------------------------------------------------------------------- autoscaling
