@@ -49,7 +49,8 @@ def run(call: Call) -> int:
     options = call.options
     pki: Path = options.cert_dir or options.data_dir / "pki"
     with Bar("copying") as bar:
-        archive = backup(options.data_dir, pki, options.file, Env(), bar.to)
+        done = backup(options.data_dir, pki, options.file, Env(), bar.to)
+    archive = done.manifest
     size = size_text(options.file.stat().st_size)
     print(f"{options.file}: revision {archive.revision}, {len(archive.files)} files, {size}")
     if len(archive.files) == 1:
@@ -58,5 +59,10 @@ def run(call: Call) -> int:
         say(
             f"{', '.join(archive.encrypted)} may have encrypted values: keep the file of "
             "--encryption-provider-config too, its keys are not in the backup"
+        )
+    if done.damaged.first:
+        say(
+            f"damaged in it, as in the directory: {done.damaged}; keep the backup before it, see "
+            f"kubetrio verify --backup {options.file}"
         )
     return 0

@@ -72,4 +72,9 @@ def run(call: Call) -> int:
         say(f"what was there is in {done.aside}; remove it when it is not needed any more")
     if done.manifest.encrypted:
         say("encrypted values need the --encryption-provider-config of the server of the backup")
+    if done.damaged.first:
+        say(
+            f"damaged in it, and not served: {done.damaged}; another backup may "
+            f"have it whole, see kubetrio verify --backup {options.file}"
+        )
     return 0

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubetrio import __version__
 from kubetrio.encryption.note import NOTE, folders_in
@@ -27,7 +27,8 @@ from kubetrio.store.lock import FILE_NAME as LOCK_FILE
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import KeyValue
 from kubetrio.store.sqlite.copies import Tell, copy, go_on_above
-from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, existing, inspect
+from kubetrio.store.sqlite.errors import DatabaseUnusable
+from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, Inspection, existing, inspect
 from kubetrio.store.sqlite.sync import sync_directory
 
 MANIFEST = "kubetrio-backup.json"
@@ -67,6 +68,35 @@ class Manifest:
     files: dict[str, str]
 
 
+class Damaged(NamedTuple):
+    """Values of a database that are not what was written.
+
+    Args:
+        number: of them.
+        first: the first of them, or why they cannot be counted; empty for none.
+    """
+
+    number: int
+    first: str
+
+    def __str__(self) -> str:
+        """Say so to who keeps or uses the file."""
+        return f"values: {self.number}, first {self.first}" if self.number else self.first
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """What `backup` did.
+
+    Args:
+        manifest: of the backup.
+        damaged: what is damaged in it.
+    """
+
+    manifest: Manifest
+    damaged: Damaged
+
+
 @dataclass(frozen=True, slots=True)
 class Restored:
     """What `restore` did.
@@ -75,14 +105,16 @@ class Restored:
         manifest: of the backup.
         revision: newest revision now.
         aside: where what was there is now, if there was something.
+        damaged: what is damaged in it.
     """
 
     manifest: Manifest
     revision: int
     aside: Path | None
+    damaged: Damaged
 
 
-def backup(directory: Path, pki: Path, file: Path, env: Env, tell: Tell) -> Manifest:
+def backup(directory: Path, pki: Path, file: Path, env: Env, tell: Tell) -> BackedUp:
     """Write a backup of a data directory, whether a server uses it or not.  Blocking.
 
     Args:
@@ -105,6 +137,7 @@ def backup(directory: Path, pki: Path, file: Path, env: Env, tell: Tell) -> Mani
         copied = copy(source, kept, tell)
         with inspect(kept) as seen:
             encrypted = folders_in(_note(seen.value(NOTE)))
+            damaged = _damaged(seen)
         contents = {
             f"{PKI}/{path.name}": path.read_bytes()
             for path in (sorted(pki.iterdir()) if pki.is_dir() else ())
@@ -125,7 +158,7 @@ def backup(directory: Path, pki: Path, file: Path, env: Env, tell: Tell) -> Mani
         archive = work / "backup.tar"
         _write_archive(archive, manifest, contents, kept, env)
         _publish(archive, file)
-    return manifest
+    return BackedUp(manifest, damaged)
 
 
 def _write_archive(
@@ -300,6 +333,8 @@ def restore(
             faults = check(work / FILE_NAME)
             if faults:
                 raise ArchiveError(f"{file} is damaged: {faults[0].where}: {faults[0].what}")
+            with inspect(work / FILE_NAME) as seen:
+                damaged = _damaged(seen)
             revision = go_on_above(work / FILE_NAME, ahead)
             sync_directory(work / PKI)
             sync_directory(work)
@@ -310,7 +345,7 @@ def restore(
                 sync_directory(directory)
             else:
                 aside = _replace(directory, work, env, occupied=occupied)
-        return Restored(manifest, revision, aside)
+        return Restored(manifest, revision, aside, damaged)
     finally:
         if lock:
             lock.release()
@@ -363,3 +398,16 @@ def check(database: Path) -> list[Fault]:
     """What is wrong with the file and the tables of a database."""
     with inspect(database) as seen:
         return list(seen.faults(lambda: None))
+
+
+def _damaged(seen: Inspection) -> Damaged:
+    """Compare all values with their checksums."""
+    number, first = 0, ""
+    try:
+        for row in seen.rows():
+            if not row.intact:
+                number += 1
+                first = first or f"{row.key} at revision {row.revision}"
+    except DatabaseUnusable as error:
+        return Damaged(number, first or str(error))
+    return Damaged(number, first)

@@ -1,4 +1,4 @@
-"""An archive that somebody else made takes no more room than it has bytes, nor other places."""
+"""Archives: those of others take no more room than their bytes; what is damaged is told of."""
 
 import io
 import json
@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from kubetrio.cli import main
 from kubetrio.datadir.archive import FORMAT, MANIFEST, ArchiveError, opened
+from kubetrio.env import seeded
+from kubetrio.store.model import Stamped
 from kubetrio.store.sqlite.database import FILE_NAME
+from kubetrio.store.sqlite.opening import open_store
+from kubetrio.store.sqlite.settings import StoreConfig
 
 LARGE = 1 << 32
 
@@ -74,3 +79,23 @@ def test_nothing_but_the_database_and_keys_is_taken(tmp_path: Path, name: str) -
     odd(path, json.dumps(said).encode(), name)
     with pytest.raises(ArchiveError, match="not expected"), opened(path, tmp_path, lambda *_: None):
         pass
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_what_is_damaged_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *, damaged: bool
+) -> None:
+    """A backup keeps it, for the rest of it is whole; who makes or restores one is told."""
+    data, file, again = tmp_path / "data", tmp_path / "backup.tar", tmp_path / "again"
+    config = StoreConfig(compact_interval_s=0, reserve_bytes=0)
+    async with open_store(data, config, seeded(1)) as store:
+        for name in "ab":
+            await store.create(f"/maps/{name}", Stamped(b"{" + name.encode() * 40, b"}"), ttl_s=0.0)
+    database = data / FILE_NAME
+    if damaged:
+        database.write_bytes(database.read_bytes().replace(b"{bbbb", b"{bcbb"))
+    assert main(["backup", str(file), "--data-dir", str(data)]) == 0
+    assert main(["restore", str(file), "--data-dir", str(again)]) == 0
+    told = capsys.readouterr().err
+    assert told.count("values: 1, first /maps/b at revision 2") == 2 * damaged
+    assert told.count(f"kubetrio verify --backup {file}") == 2 * damaged
