@@ -88,7 +88,7 @@ def secret(name: str, data: str = WORDS, **more: Any) -> dict[str, Any]:
 
 
 def damage(tmp_path: Path, name: str) -> None:
-    """Change the last byte of what is stored of a secret."""
+    """Change the last byte of what is stored of a secret, as if it was written so."""
     with sqlite3.connect(tmp_path / "data" / "kubetrio.db") as db:
         (last,) = db.execute(
             "SELECT max(rev) FROM revision WHERE key = ?", (f"/registry/secrets/default/{name}",)
@@ -98,6 +98,8 @@ def damage(tmp_path: Path, name: str) -> None:
             "UPDATE revision SET value = ? WHERE rev = ?",
             (value[:-1] + bytes([value[-1] ^ 1]), last),
         )
+        for table in ("revision", "current", "history"):
+            db.execute(f"UPDATE {table} SET checksum = NULL WHERE rev = ?", (last,))
 
 
 @pytest.mark.parametrize("name", NAMES)
