@@ -16,6 +16,9 @@ from kubetrio.machinery.timestamps import format_time, parse_time
 Object = dict[str, Any]
 
 CRASH_LOOP, PULL_FAILED, PULL_BACKOFF = "CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"
+CONFIG_ERROR = "CreateContainerConfigError"
+CONFIG_WAIT_S = 10.0
+"""How long a kubelet waits before it tries again to create a container that lacks something."""
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 10.0, 300.0
 FORGOTTEN_S = 2 * LONGEST_BACKOFF_S
 """A container that ran for longer than that starts with the first back-off again."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubetrio.simulation.containers import CONFIG_ERROR
 from kubetrio.simulation.plans import LISTS, Role
 
 Object = dict[str, Any]
@@ -24,7 +25,7 @@ OF_EVERY_NAMESPACE = "kube-root-ca.crt"
 
 
 class Source(NamedTuple):
-    """An object that a volume takes files from.
+    """An object that a volume takes files from, or environment variables their text.
 
     Args:
         kind: `SECRET`, `CONFIG_MAP` or `CLAIM`.
@@ -36,7 +37,7 @@ class Source(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a volume takes from an object.
+    """What a volume or an environment variable takes from an object.
 
     Args:
         source: the object.
@@ -64,13 +65,17 @@ class Wait(NamedTuple):
 
 
 def begun(pod: Object) -> bool:
-    """Whether a container of a pod has ever started: its volumes were mounted then."""
+    """Whether a kubelet has tried to create a container of a pod: its volumes are mounted then."""
     status: Object = pod.get("status") or {}
     return any(
-        "waiting" not in (one.get("state") or {"waiting": {}}) or bool(one.get("lastState"))
+        _tried(one.get("state") or {"waiting": {}}) or bool(one.get("lastState"))
         for member in (Role.INIT.statuses, Role.REGULAR.statuses)
         for one in status.get(member) or ()
     )
+
+
+def _tried(state: Object) -> bool:
+    return "waiting" not in state or (state["waiting"] or {}).get("reason") == CONFIG_ERROR
 
 
 def needs_of(pod: Object) -> list[tuple[str, list[Part]]]:

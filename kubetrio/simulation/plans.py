@@ -155,3 +155,16 @@ def restarts(container: Object, pod: Object, code: int) -> bool:
             return rule.get("action") in ("Restart", "RestartAllContainers")
     policy = container.get("restartPolicy") or pod["spec"].get("restartPolicy") or "Always"
     return policy == "Always" or (policy == "OnFailure" and code != 0)
+
+
+def runs_again(container: Object, role: Role, pod: Object, code: int) -> bool:
+    """Whether a container that exited is to run again, by its role too.
+
+    Args:
+        container: of the pod's spec.
+        role: what it is there.
+        pod: that it is in.
+        code: with which it exited.
+    """
+    once = role is Role.EPHEMERAL or (role is Role.INIT and code == 0)
+    return not once and restarts(container, pod, code)

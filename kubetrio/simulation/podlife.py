@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 from kubetrio.machinery.timestamps import format_time, parse_time
 from kubetrio.simulation import containers as states
 from kubetrio.simulation.annotations import number_of
-from kubetrio.simulation.containers import Backoff, first_backoff, reason_of, shown_s
+from kubetrio.simulation.containers import (
+    CONFIG_ERROR,
+    CONFIG_WAIT_S,
+    Backoff,
+    first_backoff,
+    reason_of,
+    shown_s,
+)
 from kubetrio.simulation.hostports import Refusal
 from kubetrio.simulation.plans import (
     EPHEMERALS,
@@ -29,6 +36,7 @@ from kubetrio.simulation.plans import (
     plan_of,
     restarts,
     role_of,
+    runs_again,
     stop_code_of,
 )
 from kubetrio.simulation.podstatus import (
@@ -53,6 +61,8 @@ REFUSED_S = 1.0
 A controller may replace it at once; this keeps the two from going on without a pause."""
 _IMAGE = "image/"
 """Begins the name under which the back-off of a container's image is kept."""
+_CONFIG = "config/"
+"""Begins the name under which the wait of a container that could not be created is kept."""
 
 
 class Place(NamedTuple):
@@ -63,12 +73,15 @@ class Place(NamedTuple):
         pod_ip: address for the pod if it has none.
         mounted: whether the volumes are there that its containers wait for.
         refusal: why the kubelet does not take the pod on, None if it does.
+        unset: what the environment variables of containers lack, in the kubelet's words, by the
+            name of the container.
     """
 
     host_ip: str
     pod_ip: str
     mounted: bool = True
     refusal: Refusal | None = None
+    unset: Mapping[str, str] = {}
 
 
 class Said(NamedTuple):
@@ -300,11 +313,13 @@ class _Life:
             return states.terminated(status, plan.exit_code, self._now)
         if "terminated" in state:
             code = int(state["terminated"].get("exitCode") or 0)
-            once = role is Role.EPHEMERAL or (role is Role.INIT and code == 0)
-            if once or not restarts(container, self._pod, code):
+            if not runs_again(container, role, self._pod, code):
                 return status
             return self._again(container, role, status)
-        if reason_of(status) == states.CRASH_LOOP:
+        reason = reason_of(status)
+        if reason == CONFIG_ERROR and self._lacks_variables(status["name"]):
+            return status
+        if reason == states.CRASH_LOOP or (reason == CONFIG_ERROR and states.finished_at(status)):
             return self._again(container, role, status)
         if not plan.starts:
             return status
@@ -326,9 +341,21 @@ class _Life:
             f'Container image "{image}" already present on machine and can be accessed by the pod'
         )
         self._tell(container, role, NORMAL, "Pulled", text)
+        if problem := self._place.unset.get(status["name"]):
+            self._backoffs[_CONFIG + status["name"]] = Backoff(CONFIG_WAIT_S, self._now)
+            self._tell(container, role, WARNING, "Failed", f"Error: {problem}")
+            return states.waiting(status, CONFIG_ERROR, problem)
+        self._backoffs.pop(_CONFIG + status["name"], None)
         self._tell(container, role, NORMAL, "Created", "Container created")
         self._tell(container, role, NORMAL, "Started", "Container started")
         return states.running(status, container, self._meta["uid"], self._now)
+
+    def _lacks_variables(self, name: str) -> bool:
+        """Whether a container that could not be created is not tried again yet."""
+        tried = self._backoffs.get(_CONFIG + name)
+        if tried is None or name not in self._place.unset:
+            return False
+        return self._wait_until(tried.at + tried.delay_s)
 
     def _again(self, container: Object, role: Role, status: Object) -> Object:
         """A container that ended: it starts again, or waits for that."""
@@ -400,7 +427,8 @@ class _Life:
     def _status(self, phase: str) -> Object:
         old, now = self._old, format_time(self._now)
         begun = any(
-            "waiting" not in one["state"] or one.get("lastState") for one in self._statuses.values()
+            "waiting" not in one["state"] or one.get("lastState") or reason_of(one) == CONFIG_ERROR
+            for one in self._statuses.values()
         )
         sandbox = (begun or bool(old.get("podIP"))) and phase not in OVER
         status: Object = {**old, "phase": phase}

@@ -105,6 +105,8 @@ def test_volumes_are_mounted_once() -> None:
     waiting = {"name": "c", "state": {"waiting": {}}}
     assert not begun({"status": {"containerStatuses": [waiting]}})
     assert begun({"status": {"initContainerStatuses": [{"name": "i", "state": {"running": {}}}]}})
+    refused = {"name": "c", "state": {"waiting": {"reason": "CreateContainerConfigError"}}}
+    assert begun({"status": {"containerStatuses": [refused]}})
     ended = waiting | {"lastState": {"terminated": {}}}
     assert begun({"status": {"containerStatuses": [ended]}})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubetrio.simulation.plans import Plan, Role, plan_of, restarts, role_of
+from kubetrio.simulation.plans import Plan, Role, plan_of, restarts, role_of, runs_again
 
 Object = dict[str, Any]
 
@@ -92,3 +92,16 @@ def test_restarts(container: Object, policy: str, codes: dict[int, bool]) -> Non
     """Rules come before the container's policy, and that before the pod's."""
     made = {"spec": {"restartPolicy": policy}}
     assert {code: restarts(container, made, code) for code in codes} == codes
+
+
+@pytest.mark.parametrize(
+    ("role", "code", "again"),
+    [
+        (Role.REGULAR, 0, True), (Role.SIDECAR, 0, True), (Role.EPHEMERAL, 1, False),
+        (Role.INIT, 0, False), (Role.INIT, 1, True),
+    ],
+)  # fmt: skip
+def test_roles_decide_before_policies(role: Role, code: int, *, again: bool) -> None:
+    """An init container is done when it succeeds, and an ephemeral one when it ends."""
+    assert runs_again({"name": "c"}, role, pod(), code) is again
+    assert not runs_again({"name": "c"}, role, {"spec": {"restartPolicy": "Never"}}, code)

@@ -51,6 +51,7 @@ class Watched:
 
     def __init__(self, pod: Object) -> None:
         self.pod = pod
+        self.place = PLACE
         self.held = Held()
         self.now = NOW
         self.events: list[Said] = []
@@ -60,7 +61,7 @@ class Watched:
 
     def look(self) -> Step:
         """Look once."""
-        step = settle(self.pod, PLACE, self.held, self.now)
+        step = settle(self.pod, self.place, self.held, self.now)
         self.writes += step.pod is not self.pod
         self.pod, self.held = step.pod, step.held
         self.events += step.events
@@ -302,6 +303,118 @@ def test_images_that_cannot_be_pulled() -> None:
     assert seen.events[-2].message == 'Back-off pulling image "c:1"'
     seen.pod["metadata"]["annotations"].clear()
     assert seen.run().shown == "Running ready"
+
+
+MISSING = 'secret "s" not found'
+
+
+def lacking(pod: Object, *names: str) -> Watched:
+    """A pod with containers whose environment variables lack a Secret."""
+    seen = Watched(pod)
+    seen.place = PLACE._replace(unset=dict.fromkeys(names, MISSING))
+    return seen
+
+
+def failures(seen: Watched) -> list[Said]:
+    """The events of containers that could not be created."""
+    return [one for one in seen.events if one.reason == "Failed"]
+
+
+def test_containers_that_cannot_be_created() -> None:
+    """The kubelet tries every ten seconds, says so each time, and leaves the status as it is."""
+    seen = lacking(pod_of("a", "b"), "a").run(25)
+    assert seen.log == [(0, "Pending CreateContainerConfigError ready")]
+    assert seen.writes == 1
+    waiting = seen.status["containerStatuses"][0]["state"]["waiting"]
+    assert waiting == {"reason": "CreateContainerConfigError", "message": MISSING}
+    assert seen.status["podIP"] == "100.64.0.7"
+    assert seen.conditions()["PodReadyToStartContainers"] == "True"
+    said = Said("Warning", "Failed", f"Error: {MISSING}", "spec.containers{a}")
+    assert failures(seen) == [said] * 3
+    pulled = [one for one in seen.events if one.path == said.path and one.reason == "Pulled"]
+    assert len(pulled) == 3
+    seen.place = PLACE
+    seen.run()
+    assert seen.shown == "Running ready ready"
+    assert [one.reason for one in seen.events[-3:]] == ["Pulled", "Created", "Started"]
+    assert seen.status["containerStatuses"][0]["restartCount"] == 0
+    assert not seen.held.backoffs
+
+
+def test_what_a_container_lacks_may_change() -> None:
+    """The next try tells what is missing then."""
+    seen = lacking(pod_of(), "c").run(5)
+    key = "couldn't find key k in Secret default/s"
+    seen.place = PLACE._replace(unset={"c": key})
+    seen.run(4)
+    assert seen.status["containerStatuses"][0]["state"]["waiting"]["message"] == MISSING
+    seen.run(1)
+    assert seen.status["containerStatuses"][0]["state"]["waiting"]["message"] == key
+    assert [one.message for one in failures(seen)] == [f"Error: {MISSING}", f"Error: {key}"]
+
+
+def test_a_kubelet_that_restarts_tries_again() -> None:
+    """It does not know when it tried; the status says the same."""
+    seen = lacking(pod_of(), "c").run(5)
+    seen.held = Held()
+    seen.run(5)
+    assert (seen.writes, len(failures(seen))) == (1, 2)
+
+
+def test_init_containers_that_cannot_be_created_hold_the_others() -> None:
+    """Sidecars do too; each starts in its order when it has what it needs."""
+    init = (
+        {"name": "a", "image": "a"},
+        {"name": "side", "image": "s", "restartPolicy": "Always"},
+    )
+    seen = lacking(pod_of(init=init), "a", "side", "c").run(5)
+    assert seen.shown == "Pending CreateContainerConfigError PodInitializing PodInitializing"
+    assert [one.path for one in failures(seen)] == ["spec.initContainers{a}"]
+    seen.place = PLACE._replace(unset={"side": MISSING, "c": MISSING})
+    seen.run(5)
+    assert seen.shown == "Pending Completed(0) CreateContainerConfigError PodInitializing"
+    seen.place = PLACE._replace(unset={"c": MISSING})
+    seen.run(5)
+    assert seen.shown == "Pending Completed(0) ready CreateContainerConfigError"
+    assert failures(seen)[-1].path == "spec.containers{c}"
+    seen.place = PLACE
+    seen.run()
+    assert seen.shown == "Running Completed(0) ready ready"
+
+
+def test_a_container_that_cannot_be_created_again() -> None:
+    """Tries lengthen the back-off of its restarts, which it is in between them."""
+    seen = lacking(pod_of(annotations={"exit-code": "3", "run-seconds": "5"})).run(4)
+    seen.place = PLACE._replace(unset={"c": MISSING})
+    seen.run(60)
+    assert seen.log == [
+        (0, "Running ready"),
+        (5, "Running CreateContainerConfigError"),
+        (35, "Running CrashLoopBackOff"),
+        (45, "Running CreateContainerConfigError"),
+        (55, "Running CrashLoopBackOff"),
+    ]
+    (status,) = seen.status["containerStatuses"]
+    assert status["lastState"]["terminated"]["exitCode"] == 3
+    seen.place = PLACE
+    seen.run(22)
+    assert seen.shown == "Running ready"
+    assert seen.status["containerStatuses"][0]["restartCount"] == 1
+
+
+def test_an_image_is_pulled_before_variables_are_read() -> None:
+    """A container that lacks both waits for its image."""
+    seen = lacking(pod_of(annotations={"state": "image-pull-back-off"}), "c").run()
+    assert seen.shown == "Pending ErrImagePull"
+
+
+def test_a_pod_that_cannot_be_created_goes() -> None:
+    """It has nothing to stop."""
+    seen = lacking(pod_of(), "c").run(5)
+    seen.ask_to_go()
+    seen.run(1)
+    assert seen.over
+    assert len(failures(seen)) == 1
 
 
 def test_a_pod_stops_and_goes() -> None:

@@ -10,23 +10,11 @@ from typing import Any, NamedTuple
 
 from kubetrio.controllers.attachdetach.attachable import AttachableVolumes
 from kubetrio.controllers.controller import Context
-from kubetrio.machinery.status import ApiError
-from kubetrio.resources.reading import read
-from kubetrio.simulation.mounting import (
-    CLAIM,
-    CONFIG_MAP,
-    SECRET,
-    Source,
-    Wait,
-    begun,
-    needs_of,
-    next_wait,
-    problems_of,
-)
+from kubetrio.controllers.simulation.sources import Sources
+from kubetrio.simulation.mounting import Wait, begun, needs_of, next_wait, problems_of
 from kubetrio.simulation.nodeobjects import SimulatedNode
 
 Object = dict[str, Any]
-NOT_FOUND = 404
 
 
 class Mounted(NamedTuple):
@@ -48,21 +36,18 @@ class Mounts:
 
     Args:
         context: of the controllers.
+        sources: what volumes take files from.
 
     Attributes:
         unattached: keys of pods that wait for their nodes to have volumes attached.
         volumes: those that are attached.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, sources: Sources) -> None:
         self.unattached: set[str] = set()
         self.volumes = AttachableVolumes(context)
-        self._store = context.informers.store
         self._env = context.env
-        self._kinds = {
-            kind: context.registry.resources["", "v1", f"{kind}s"]
-            for kind in (SECRET, CONFIG_MAP, CLAIM)
-        }
+        self._sources = sources
         self._waits: dict[str, Wait] = {}
 
     def forget(self, key: str) -> None:
@@ -94,8 +79,8 @@ class Mounts:
         if wait is not None and wait.uid == uid and wait.until > now:
             return Mounted(there=False, again_in_s=wait.until - now)
         namespace = key.partition("/")[0]
-        sources = dict.fromkeys(part.source for _, parts in needs for part in parts)
-        objects = {source: await self._read(namespace, source) for source in sources}
+        sources = (part.source for _, parts in needs for part in parts)
+        objects = await self._sources.read(namespace, sources)
         problems = problems_of(namespace, needs, objects)
         if not problems:
             self._waits.pop(key, None)
@@ -103,14 +88,6 @@ class Mounts:
         only_claims = all(not one.startswith("MountVolume") for one in problems)
         wait = self._waits[key] = next_wait(uid, wait, now, only_claims=only_claims)
         return Mounted(there=False, problems=tuple(problems), again_in_s=wait.delay_s)
-
-    async def _read(self, namespace: str, source: Source) -> Object | None:
-        try:
-            return await read(self._store, self._kinds[source.kind], namespace, source.name)
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                raise
-            return None
 
     def _attached(self, key: str, pod: Object, node: SimulatedNode) -> bool:
         """Whether all volumes of a pod are attached that have to be."""

@@ -14,6 +14,7 @@ import orjson
 from kubetrio.controllers.controller import Context, Controller
 from kubetrio.controllers.recorder import EventRecorder, Reference
 from kubetrio.controllers.simulation.mounts import Mounted, Mounts
+from kubetrio.controllers.simulation.sources import Sources
 from kubetrio.kinds.core import nodedigests
 from kubetrio.kinds.core.pods.digests import PREFIX
 from kubetrio.machinery.multimaps import discard
@@ -26,6 +27,7 @@ from kubetrio.simulation.mounting import FAILED
 from kubetrio.simulation.nodeobjects import SimulatedNode, kubelet_of, simulated_view
 from kubetrio.simulation.placedpods import Addresses, PlacedPod, placed_view
 from kubetrio.simulation.podlife import WARNING, Held, Place, Step, settle
+from kubetrio.simulation.podstatus import OVER
 
 log = Log("kubetrio.controllers")
 Object = dict[str, Any]
@@ -81,10 +83,11 @@ class SimulatedPods(Controller):
         self._settle = _life_of(context)
         self._held: dict[str, Held] = {}
         self._on_node: dict[str, set[str]] = {}
-        self._mounts = Mounts(context)
+        self._needed = Sources(context)
+        self._mounts = Mounts(context, self._needed)
         volumes = self._mounts.volumes
         self.sources += [volumes.drivers, volumes.volumes, volumes.claims]
-        self._mounting = context.config.simulation.stages is None
+        self._by_stages = context.config.simulation.stages is not None
         self._addresses: dict[str, Addresses] = {}
         self._ports: dict[str, HostPorts] = {}  # by the node
         nodes = context.informers.digests(nodedigests.PREFIX, simulated_view)
@@ -173,8 +176,8 @@ class SimulatedPods(Controller):
         address = self._addresses_of(placed.node).take(node.pod_cidr, placed.uid)
         fits = placed.over or self._ports_of(placed.node).take(placed.uid, placed.ports)
         refusal = None if fits else PORTS_TAKEN
-        mounted = await self._mounted(key, pod, node)
-        place = Place(node.address, address, mounted.there, refusal)
+        mounted, unset = await self._mounted(key, pod, node), await self._unset(namespace, pod)
+        place = Place(node.address, address, mounted.there, refusal, unset)
         step = self._settle(pod, place, self._held.get(key, Held()), self._env.now())
         if step.pod is not pod:
             step = await self._write(key, placed, place, step, str(stored.revision))
@@ -196,9 +199,16 @@ class SimulatedPods(Controller):
 
     async def _mounted(self, key: str, pod: Object, node: SimulatedNode) -> Mounted:
         """What comes of mounting a pod's volumes; stages say themselves what a pod waits for."""
-        if not self._mounting or pod["metadata"].get("deletionTimestamp"):
+        if self._by_stages or pod["metadata"].get("deletionTimestamp"):
             return Mounted(there=True)
         return await self._mounts.mounted(key, pod, node)
+
+    async def _unset(self, namespace: str, pod: Object) -> dict[str, str]:
+        """What the environment variables of a pod's containers lack; see `Sources.unset`."""
+        over = (pod.get("status") or {}).get("phase") in OVER
+        if over or self._by_stages or pod["metadata"].get("deletionTimestamp"):
+            return {}
+        return await self._needed.unset(namespace, pod)
 
     async def _write(
         self, key: str, placed: PlacedPod, place: Place, step: Step, version: str
