@@ -22,6 +22,7 @@ RUN = "    await Shelves(client).manager.run()"
 HELPER = "\n    def config_map("
 ABOUT = subject(SHELF)
 CREATE, MORE = ABOUT.create("a", books(1)), ABOUT.create("a", books(2))
+OTHER = ABOUT.create("b", books(1))
 FEWER, DELETE, REST = ABOUT.change("a", books(1)), ABOUT.delete("a"), Settle()
 
 
@@ -190,7 +191,7 @@ CASES: Mapping[str, Case] = {
     ),
     "events that are dropped": Case(
         rule="wrong-end",
-        steps=(CREATE, REST, wrong("410", verb="watch", count=3), DELETE),
+        steps=(CREATE, REST, wrong("410", verb="watch", count=3), OTHER, DELETE),
         source=ENTRIES,
     ),
     "a deletion while it is down": Case(

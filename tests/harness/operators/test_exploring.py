@@ -83,7 +83,7 @@ def test_what_an_operator_does_is_learned(right: Ground) -> None:
 
 def test_a_mistake_is_found_and_is_a_plan_of_one_step() -> None:
     """The report says what, and the script does the same without the operator."""
-    terms = Terms(most_calls=100)
+    terms = Terms(most_calls=300)
     failure = explore(operator("storm"), SHELF, examples=3, terms=terms)
     assert failure is not None
     assert len(failure.plan.steps) == 1
