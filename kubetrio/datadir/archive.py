@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 from kubetrio import __version__
 from kubetrio.encryption.note import NOTE, folders_in
 from kubetrio.env import Env
+from kubetrio.runtime.files import sync_directory
 from kubetrio.store.lock import FILE_NAME as LOCK_FILE
 from kubetrio.store.lock import DirectoryLock
 from kubetrio.store.model import KeyValue
 from kubetrio.store.sqlite.copies import Tell, copy, go_on_above
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.inspection import FILE_NAME, Fault, Inspection, existing, inspect
-from kubetrio.store.sqlite.sync import sync_directory
+from kubetrio.store.sqlite.inspection import FILE_NAME, Inspection, existing, inspect
 
 MANIFEST = "kubetrio-backup.json"
 PKI = "pki"
@@ -330,10 +330,9 @@ def restore(
         mounted = directory.is_mount()
         directory.parent.mkdir(parents=True, exist_ok=True)
         with opened(file, directory if mounted else directory.parent, tell) as (work, manifest):
-            faults = check(work / FILE_NAME)
-            if faults:
-                raise ArchiveError(f"{file} is damaged: {faults[0].where}: {faults[0].what}")
             with inspect(work / FILE_NAME) as seen:
+                if faults := list(seen.faults(lambda: None)):
+                    raise ArchiveError(f"{file} is damaged: {faults[0].where}: {faults[0].what}")
                 damaged = _damaged(seen)
             revision = go_on_above(work / FILE_NAME, ahead)
             sync_directory(work / PKI)
@@ -392,12 +391,6 @@ def _moved(directory: Path, env: Env) -> Path:
         aside = directory.with_name(f"{stem}-{number}")
     directory.rename(aside)
     return aside
-
-
-def check(database: Path) -> list[Fault]:
-    """What is wrong with the file and the tables of a database."""
-    with inspect(database) as seen:
-        return list(seen.faults(lambda: None))
 
 
 def _damaged(seen: Inspection) -> Damaged:

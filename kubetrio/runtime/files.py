@@ -38,11 +38,20 @@ def write_atomic(path: Path, data: bytes) -> None:
             Path(temporary).unlink()
         raise
     if os.name == "posix":  # elsewhere directories cannot be opened
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable.
+
+    Raises:
+        OSError: it cannot be opened or synced.
+    """
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def exposed(path: Path) -> str | None:

@@ -22,6 +22,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Self
 
+from kubetrio.runtime.files import sync_directory
 from kubetrio.store.etcd.marks import Mark
 from kubetrio.store.model import KeyValue, Revision, Stale
 
@@ -181,11 +182,7 @@ class CopyWriter:
         self._file.close()
         self._new.replace(self._path)
         if os.name == "posix":  # elsewhere directories cannot be opened
-            directory = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            sync_directory(self._path.parent)
 
     def give_up(self) -> None:
         """Leave what is there.

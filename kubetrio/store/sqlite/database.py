@@ -18,11 +18,10 @@ from pathlib import Path
 
 import apsw
 
-from kubetrio.runtime.files import FULL, NO_DESCRIPTORS
+from kubetrio.runtime.files import FULL, NO_DESCRIPTORS, sync_directory
 from kubetrio.store.model import Revision
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.sync import sync_directory
 from kubetrio.store.sqlite.versions import schema_of
 
 FILE_NAME = "kubetrio.db"

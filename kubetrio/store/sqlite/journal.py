@@ -30,10 +30,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kubetrio.runtime.files import sync_directory
 from kubetrio.store.model import EventType, Revision
 from kubetrio.store.sqlite import reserve, sync
 from kubetrio.store.sqlite.errors import DatabaseUnusable
-from kubetrio.store.sqlite.sync import sync_directory
 
 FILE_NAME = "kubetrio.journal"
 OURS = b"ktjrnl"

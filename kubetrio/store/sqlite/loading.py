@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import apsw
 
+from kubetrio.runtime.files import sync_directory
 from kubetrio.store.errors import StoreUnavailable
 from kubetrio.store.model import Revision, Stamped, Unstampable
 from kubetrio.store.sqlite import statements as sql
 from kubetrio.store.sqlite.database import FILE_NAME
 from kubetrio.store.sqlite.recovery import open_writer
-from kubetrio.store.sqlite.sync import sync_directory
 from kubetrio.store.sqlite.writer import Writer
 
 PARTIAL = f"{FILE_NAME}.migration"

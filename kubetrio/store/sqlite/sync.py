@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kubetrio.env import Env, Worker
+from kubetrio.runtime.files import sync_directory
 from kubetrio.store.sqlite.uring import open_ring
 
 fdatasync = getattr(os, "fdatasync", os.fsync)
@@ -54,19 +55,6 @@ class WorkerSync:
     async def wait(self) -> None:
         """See `FileSync`."""
         await self._worker.wait()
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable.
-
-    Raises:
-        OSError: it cannot be opened or synced.
-    """
-    directory = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 @contextmanager
